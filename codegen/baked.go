@@ -7,9 +7,10 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// Tofino cannot multiply, so programs look the congestion index up. Egress looks the index up by
-// its measurements, truncated to 4 bits. Ingress looks the weights of all paths up by their
-// levels. The controller fills both tables with the values in the manifest.
+// Tofino cannot multiply, so programs look up the congestion index in tables. The
+// key of egress's table is the measurements, truncated to 4 bits. The key of
+// ingress's table is the levels of all paths, and its result is their weights. The
+// controller fills both tables with the values in the manifest.
 
 // levelBits returns the width of a path's level. The levels of all paths form the key of one
 // table with at most 65,536 entries.
@@ -50,9 +51,9 @@ func (v *view) index(l, t, trend int64) (c float64, ok bool) {
 	return float64(v.poly.Eval(l, t, v.cmax)) / float64(v.cmax), true
 }
 
-// level returns the index of a cell of the table: its mean over the measurements
-// that the tables for occupancies and intervals map to it. Their steps are powers
-// of 2, so that a full queue and tau need not be in the last one.
+// level returns the index in a cell of the table. It is the mean over the
+// measurements that map to the cell. The steps of occupancies and intervals are
+// powers of 2, so a full queue and tau may be in a step other than the last.
 func (v *view) level(L, T, V int64) int {
 	sum, n := 0.0, 0
 	for _, l := range bytesIn(L, v.CellShift(), v.Cells()) {
@@ -65,7 +66,7 @@ func (v *view) level(L, T, V int64) int {
 	return min(v.Worst(), int(sum/float64(n)*float64(v.Levels())))
 }
 
-// bytesIn returns numbers across a step of 1<<shift, as shares of full in 255ths.
+// bytesIn returns the numbers in a step of 1<<shift, as shares of full in 255ths.
 func bytesIn(step int64, shift int, full int64) (list []int64) {
 	const samples = 8
 	for i := range int64(samples) {
@@ -99,8 +100,8 @@ func (v *view) IndexAbout() string {
 	return "the polynomial divided by its maximum"
 }
 
-// BakedError returns the share of pairs of measurements that the tables rank the
-// other way round than the formula does: two levels that are equal rank neither way.
+// BakedError returns the share of pairs of measurements that the tables order
+// differently from the formula. Two equal levels count as no order.
 func (v *view) BakedError() string {
 	if _, ok := v.index(0, 0, 1); !ok {
 		return "known once the controller has baked its fit"
@@ -125,7 +126,7 @@ func (v *view) BakedError() string {
 	return percent(float64(inverted)/pairs) + " of pairs of measurements rank the other way round"
 }
 
-// LevelError returns the width of a level.
+// LevelError returns the rounding error of a level, as a share of the range.
 func (v *view) LevelError() string {
 	return percent(0.5/float64(v.Levels())) + " of the index at most"
 }
@@ -152,7 +153,8 @@ func (v *view) baked() map[string]*manifest.Baked {
 }
 
 // levelWeights computes Eq. 6 for the levels of a path: the difference to the worst
-// level, and at least one for an existing path. Degrees are weights themselves.
+// level, but at least one for an existing path. For degrees, the weight is the
+// degree.
 func (v *view) levelWeights() (weights, zero []int) {
 	for level := range v.Levels() {
 		if v.row.like(signal) == "degree" {

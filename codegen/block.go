@@ -9,18 +9,18 @@ import (
 	"text/template"
 )
 
-// A kind is one of the four questions that a scheme answers, or a part, which
-// other blocks are built on.
+// A kind is the kind of a block: one of the four that make a scheme, or a part that
+// other blocks use.
 type kind string
 
 const (
-	granularity kind = "granularity" // how much traffic is decided about at once
+	granularity kind = "granularity" // the amount of traffic for one decision
 	signal      kind = "signal"      // the information about the paths
-	choice      kind = "choice"      // how one of them is taken
-	guard       kind = "guard"       // overrules the choice
+	choice      kind = "choice"      // how a path is chosen
+	guard       kind = "guard"       // a rule that overrules the choice
 	part        kind = "part"
 
-	skeleton kind = "skeleton" // the text that the others contribute to
+	skeleton kind = "skeleton" // the program text to which other blocks contribute
 )
 
 // kinds lists the four kinds of block of a row.
@@ -38,18 +38,18 @@ type block struct {
 	Name  string `yaml:"name"`
 	About string `yaml:"about"` // description in one line; "": users cannot name the block
 
-	Like    string `yaml:"like"`    // the block of p4lb that it is a changed copy of: the generator treats both alike
-	Cannot  string `yaml:"cannot"`  // why the architecture has no such block, and the nearest alternative
-	Instead string `yaml:"instead"` // the granularity that remembers, where no choice sees to flows
+	Like    string `yaml:"like"`    // the block of p4lb of which this is an edited copy; the generator treats both alike
+	Cannot  string `yaml:"cannot"`  // why the architecture lacks the block, and the nearest alternative
+	Instead string `yaml:"instead"` // the granularity to use if no choice remembers the paths of flows
 
-	Parts  []string `yaml:"parts"`  // blocks of kind part that it is built on
-	Recirc []string `yaml:"recirc"` // additional parts if state returns by recirculation
-	Ghost  []string `yaml:"ghost"`  // parts instead if state returns by the ghost thread
+	Parts  []string `yaml:"parts"`  // blocks of kind part that it uses
+	Recirc []string `yaml:"recirc"` // additional parts if state is returned by recirculation
+	Ghost  []string `yaml:"ghost"`  // parts to use instead if state is returned by the ghost thread
 	// StatePath is a signal's default state path on software switches, "" for recirc.
 	StatePath string `yaml:"state-path"`
 
-	// Edge marks a signal that exists only at the edge of the network. Other switches choose by a
-	// hash, and have the following parts.
+	// Edge marks a signal that exists only at the edge of the network. Other
+	// switches choose paths by a hash, and use the following parts.
 	Edge    bool     `yaml:"edge"`
 	Transit []string `yaml:"transit"`
 
@@ -58,26 +58,26 @@ type block struct {
 	Reads string   `yaml:"reads"`
 	Gives []string `yaml:"gives"`
 
-	On  []string `yaml:"granularities"` // granularities with which a choice is meaningful
+	On  []string `yaml:"granularities"` // granularities for which a choice is meaningful
 	Why string   `yaml:"why"`           // reason for the restriction
 
-	Sees    bool   `yaml:"sees-to-flows"` // a choice that does, whatever the granularity
-	CanHash bool   `yaml:"can-hash"`      // a choice that can take its draw from the 5-tuple
-	Fixed   bool   `yaml:"fixed"`         // a signal that stays as it is, so that such a draw stays too
-	ByPort  bool   `yaml:"by-port"`       // a signal that is looked up by port, not by path
-	Holds   string `yaml:"holds"`         // the register that keeps the path of a flow
+	Sees    bool   `yaml:"sees-to-flows"` // set for a choice that keeps the path of a flow, whatever the granularity
+	CanHash bool   `yaml:"can-hash"`      // set for a choice that can take its random draw from the 5-tuple
+	Fixed   bool   `yaml:"fixed"`         // set for a signal that never changes, so that a draw from the 5-tuple stays the same
+	ByPort  bool   `yaml:"by-port"`       // set for a signal that is looked up by port and not by path
+	Holds   string `yaml:"holds"`         // the register that stores the path of a flow
 
-	Load struct { // the register of a signal that watches utilisation
+	Load struct { // the register of a signal that measures utilisation
 		Register string `yaml:"register"`
 		Symbol   string `yaml:"symbol"`
 	} `yaml:"load"`
 
-	Check string `yaml:"check"` // one of proofs
+	Check string `yaml:"check"` // name of the check; see proofs
 
-	// Attributes are the values that the block needs about each candidate path.
+	// Attributes are the values that the block needs for each candidate path.
 	Attributes []attribute `yaml:"attributes"`
 
-	Defaults map[string]string `yaml:"defaults"` // defaults of other blocks' parameters that this block changes
+	Defaults map[string]string `yaml:"defaults"` // defaults of other blocks' parameters that this block overrides
 
 	// Parameters are the block's parameters. A parameter without a unit is declared by another
 	// block.
@@ -86,7 +86,7 @@ type block struct {
 	Order map[kind][]string `yaml:"order"` // for a skeleton: order in which blocks contribute
 
 	file    source
-	outside bool // the block belongs to a user
+	outside bool // set for a block of a user
 	once    sync.Once
 	text    *template.Template
 	err     error
@@ -132,7 +132,7 @@ func (b *block) check(v *view) error {
 	return p.of(v)
 }
 
-// wants returns the parts that a block uses.
+// wants returns the names of the parts that a block uses.
 func (b *block) wants(statePath string, transit bool) []string {
 	switch {
 	case transit && b.Kind == signal:
@@ -148,15 +148,15 @@ func (b *block) wants(statePath string, transit bool) []string {
 // A source is the text of a file: a YAML header between two lines of dashes, and the
 // rest. Messages use the line numbers of the file.
 type source struct {
-	name string // name with its folder
+	name string // path of the file
 	text string
-	end  int // end of the head
+	end  int // offset of the header's end
 }
 
-// fence begins and ends a head.
+// fence is the line before and after a header.
 const fence = "---\n"
 
-// newSource finds the head of a block file.
+// newSource finds the header of a block file.
 func newSource(name, text string) (source, error) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if strings.HasPrefix(text, fence) {
@@ -168,18 +168,20 @@ func newSource(name, text string) (source, error) {
 	return source{}, fmt.Errorf("%s:1: want the head of a block first, between two lines ---", name)
 }
 
-// head returns the YAML of the head after an empty line, so that line numbers match the file.
+// head returns the YAML of the header after an empty line, so that line numbers
+// match the file.
 func (s *source) head() string { return "\n" + s.text[len(fence):s.end] }
 
 // body returns the text after the header.
 func (s *source) body() string { return s.text[min(len(s.text), s.end+len(fence)):] }
 
-// padded returns the body after as many empty lines as the head has.
+// padded returns the body after as many empty lines as the header has.
 func (s *source) padded() string {
 	return strings.Repeat("\n", strings.Count(s.text[:len(s.text)-len(s.body())], "\n")) + s.body()
 }
 
-// wrong is an error about the value at a path of the head, such as $.parts[0].
+// wrong returns an error about the value at a path of the header, such as
+// $.parts[0].
 func (s *source) wrong(path, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", s.name, cmp.Or(lineOf(s.head(), path), 1), fmt.Errorf(format, args...))
 }

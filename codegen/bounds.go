@@ -7,10 +7,10 @@ import (
 	"text/template/parse"
 )
 
-// The templates of a block are a program that may never end or may double its output
-// repeatedly. The output of one program and the number of writes are therefore
-// limited. Each template and each loop iteration starts with an empty write, which
-// counts too.
+// The templates of a user's block are programs. They may loop forever, or double
+// their output repeatedly. So both the length of the output and the number of
+// writes are limited. Each template and each loop iteration starts with an empty
+// write, which counts too.
 
 const (
 	maxSteps = 1 << 20 // steps of templates for one program
@@ -40,8 +40,8 @@ func (b *bounded) Write(text []byte) (int, error) {
 	return b.Buffer.Write(text)
 }
 
-// turns inserts an empty write before a list and all lists in it, so that each iteration counts
-// as a step.
+// turns inserts an empty write at the start of a list and of all lists in it, so
+// that each iteration counts as a step.
 func turns(list *parse.ListNode) {
 	if list == nil {
 		return
@@ -63,7 +63,8 @@ func turns(list *parse.ListNode) {
 	list.Nodes = append([]parse.Node{nothing}, list.Nodes...)
 }
 
-// printing holds the template functions that can make a long text from a short one.
+// printing lists the template functions that can create a long text from a short
+// one.
 var printing = template.FuncMap{
 	"print":   func(args ...any) (string, error) { return short(fmt.Sprint(args...)) },
 	"println": func(args ...any) (string, error) { return short(fmt.Sprintln(args...)) },
@@ -71,7 +72,7 @@ var printing = template.FuncMap{
 	"js":      func(args ...any) (string, error) { return short(template.JSEscaper(args...)) },
 }
 
-// short returns an error for a text that doubles without end.
+// short returns an error for a text that is too long.
 func short(text string) (string, error) {
 	const most = 1 << 20
 	if len(text) > most {

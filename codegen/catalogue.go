@@ -17,33 +17,33 @@ type Catalogue struct {
 	software *shelf
 	hardware func() *shelf
 	params   []*Param
-	things   map[string]string // information that blocks read and give, for messages
+	things   map[string]string // descriptions of the information that blocks read and give, for messages
 	rows     []Row
-	guarded  []string // rows that are listed with guards as well
+	guarded  []string // rows that are also listed with guards
 	guards   []string
 	rooms    map[string]map[string]room // by architecture and row
 }
 
-// A shelf is the blocks as they are built for the architectures that share a
-// folder of templates, in the order in which they contribute.
+// A shelf holds the blocks for the architectures that share a folder of templates,
+// in the order in which they contribute.
 type shelf struct {
 	blocks   []*block
 	skeleton *block
 }
 
-// A room is the number of paths that an architecture supports for a row, if it is less
-// than the blocks allow.
+// A room is the number of paths that an architecture supports for a row, if that is
+// less than the blocks allow.
 type room struct {
 	Paths   int    `yaml:"paths"`   // size of the largest group; 0: no program fits
 	Lacks   string `yaml:"lacks"`   // the exhausted resource
-	Nearest string `yaml:"nearest"` // a row that does exist, if no size does
+	Nearest string `yaml:"nearest"` // the row to use instead, if no group size fits
 }
 
 // Standard returns p4lb's own catalogue, which is loaded on first use.
 var Standard = sync.OnceValue(func() *Catalogue {
 	c, err := load("templates", templates.FS)
 	if err != nil {
-		panic(err) // any test would detect this
+		panic(err) // a test would have found the error
 	}
 	return c
 })
@@ -61,7 +61,7 @@ func (c *Catalogue) lookup(k kind, name string) *block {
 	return c.software.lookup(k, name)
 }
 
-// lookup finds a block, nil where it is not built.
+// lookup returns a block, or nil if the architecture lacks it.
 func (s *shelf) lookup(k kind, name string) *block {
 	return lists.First(s.blocks, func(b *block) bool { return b.Kind == k && b.Name == name })
 }
@@ -76,12 +76,12 @@ func (c *Catalogue) names(k kind) []string {
 	return c.software.names(func(b *block) bool { return b.Kind == k && b.About != "" })
 }
 
-// names lists some blocks.
+// names lists the blocks for which of returns true.
 func (s *shelf) names(of func(*block) bool) []string {
 	return lists.Map(lists.Filter(s.blocks, of), func(b *block) string { return b.Name })
 }
 
-// givers lists the signals that give something.
+// givers lists the signals that give a kind of information.
 func (c *Catalogue) givers(thing string) []string {
 	return c.software.names(func(b *block) bool { return b.Kind == signal && slices.Contains(b.Gives, thing) })
 }
@@ -112,8 +112,8 @@ func (c *Catalogue) Lookup(name string) (Row, error) {
 	return row, nil
 }
 
-// Compose makes a row from any blocks; "" means no guard or no signal. If the catalogue contains
-// this row, it has the catalogue's name and parameters.
+// Compose returns a row of any blocks; "" means no guard or no signal. If the
+// catalogue contains this row, it has the catalogue's name and parameters.
 func (c *Catalogue) Compose(granularityName, signalName, choiceName, guardName string) (Row, error) {
 	r := Row{Granularity: granularityName, Signal: signalName, Choice: choiceName, Guard: guardName, home: c}
 	r.Signal = cmp.Or(r.Signal, "none")
@@ -137,8 +137,8 @@ func (c *Catalogue) Compose(granularityName, signalName, choiceName, guardName s
 	return r, nil
 }
 
-// Parse returns the scheme of a name: a row as in Lookup, or a composition such as
-// flowlet-queue-grid+rlb.
+// Parse returns the scheme with a name: a row as in Lookup, or a composition such
+// as flowlet-queue-grid+rlb.
 func (c *Catalogue) Parse(name string) (Row, error) {
 	row, err := c.Lookup(name)
 	if err == nil {
@@ -179,14 +179,14 @@ func (c *Catalogue) Rows() []Row {
 	for _, name := range c.Names() {
 		row, err := c.Lookup(name)
 		if err != nil {
-			panic(err) // the catalogue names its own rows
+			panic(err) // the catalogue contains its own rows
 		}
 		list = append(list, row)
 	}
 	return list
 }
 
-// A Block is one that a row can be composed of.
+// A Block describes a block from which rows can be composed.
 type Block struct {
 	Kind  string `json:"kind"`
 	Name  string `json:"name"`
@@ -208,8 +208,8 @@ func (c *Catalogue) Blocks() []Block {
 // 1 and t2na for Tofino 2.
 var Archs = []string{"v1model", "tna", "t2na"}
 
-// An architecture describes how the blocks of a catalogue are built for a switch. The
-// meaning of a row does not depend on it.
+// An architecture is the catalogue for one machine. It does not change the meaning
+// of a row.
 type architecture struct {
 	machine
 	*shelf
@@ -223,14 +223,14 @@ type machine struct {
 
 	software bool // can multiply, divide, and access registers several times
 
-	// Of Tofino.
+	// For Tofino.
 	stages     int
 	recircPort int // recirculation port of each pipe
 	cellBytes  int // unit of queue depths in bytes
 	cpuPort    int64
 }
 
-// software is the machine for which the heads of blocks are written.
+// software is the machine for which block headers are written.
 var software = machine{name: "v1model", folder: "v1model", software: true}
 
 var (
@@ -238,7 +238,7 @@ var (
 	tofino2 = machine{name: "t2na", folder: "tna", stages: 20, recircPort: 6, cellBytes: 176, cpuPort: 0}
 )
 
-// machineOf finds a machine, software for "".
+// machineOf returns a machine; "" means software.
 func machineOf(arch string) (machine, error) {
 	for _, m := range []machine{software, tofino1, tofino2} {
 		if m.name == cmp.Or(arch, software.name) {
@@ -269,7 +269,7 @@ func (c *Catalogue) architecture(arch string) (*architecture, error) {
 	return c.on(m), nil
 }
 
-// refuse returns the reason why a row does not exist for an architecture.
+// refuse returns the reason why a row does not exist for an architecture, or nil.
 func (a *architecture) refuse(r Row, wanted, built *block) error {
 	why := "it is not built for Tofino yet"
 	switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// This file checks blocks and rows when they are read, before anything is generated.
-// Each finding is an error of one line.
+// This file checks blocks and rows when they are read, before a program is
+// generated. Each error is one line.
 
 var (
 	blockName = sync.OnceValue(func() *regexp.Regexp {
@@ -59,7 +59,7 @@ func (c *Catalogue) check(list []*block, rows *rowFile) error {
 		k.parameters(b)
 		k.text(b)
 	}
-	if len(k.errs) == 0 { // otherwise rows would fail for the same reasons
+	if len(k.errs) == 0 { // with broken blocks, rows would fail for the same reasons
 		k.rows(rows)
 	}
 	return errors.Join(k.errs...)
@@ -77,7 +77,7 @@ func (k *checker) shelfOf(b *block) *shelf {
 	return k.hardware()
 }
 
-// keys checks that the kind of the block uses each of its keys.
+// keys checks that a block has only the keys of its kind.
 func (k *checker) keys(b *block) {
 	for _, x := range []struct {
 		key   string
@@ -130,7 +130,7 @@ func (k *checker) parts(b *block, s *shelf) {
 	if b.Kind != part {
 		return
 	}
-	if circle := circleFrom(s, b, nil); circle != nil && slices.Max(circle) == b.Name { // told once
+	if circle := circleFrom(s, b, nil); circle != nil && slices.Max(circle) == b.Name { // report each cycle once
 		k.wrong(b, "$.parts", "a circle of parts: %s", strings.Join(append(circle, b.Name), " needs "))
 	}
 	if b.Name != ipv6 && !slices.ContainsFunc(s.blocks, func(o *block) bool {
@@ -156,7 +156,8 @@ func circleFrom(s *shelf, b *block, trail []string) []string {
 	return nil
 }
 
-// things checks that each given value is read, and each read value is given.
+// things checks that some block reads each given value, and some block gives each
+// read value.
 func (k *checker) things(b *block) {
 	known := slices.Sorted(maps.Keys(k.Catalogue.things))
 	for i, thing := range b.Gives {
@@ -177,7 +178,8 @@ func (k *checker) things(b *block) {
 	}
 }
 
-// choice checks that a choice's granularities exist and have a reason.
+// choice checks that the granularities of a choice exist, and that there is a
+// reason for the restriction.
 func (k *checker) choice(b *block) {
 	for i, name := range b.On {
 		if k.lookup(granularity, name) == nil {
@@ -215,7 +217,7 @@ func (k *checker) parameters(b *block) {
 	}
 }
 
-// A misplaced is an error with the path of its subject.
+// A misplaced is an error with the path of the value that it concerns.
 type misplaced struct {
 	path string
 	error
@@ -283,7 +285,7 @@ func wantedTexts(b *block) []string {
 	return lists.Filter(b.Gives, func(thing string) bool { return thing == "cost" || thing == "weight" })
 }
 
-// text checks that each template is used, and that the templates which others use
+// text checks that each template is used, and that the templates used by others
 // exist.
 func (k *checker) text(b *block) {
 	t, err := b.template()
@@ -292,7 +294,7 @@ func (k *checker) text(b *block) {
 		return
 	}
 	if k.shelfOf(b) != k.software {
-		return // the row determines which of them the block needs
+		return // the row determines which of the templates the block needs
 	}
 	for _, name := range wantedTexts(b) {
 		if t == nil || t.Lookup(name) == nil {

@@ -38,7 +38,7 @@ func (v *view) SizeOf(r register) string {
 	return "1"
 }
 
-// cellsOf is the number of cells of a register with an index.
+// cellsOf returns the number of cells of a register with an index.
 func (v *view) cellsOf(index manifest.Index, usual int) int {
 	if index == manifest.ByFlow && v.pairsFlows() {
 		// On Tofino 2 a stage has no room for as many cells of 64 bits as CRC16 has
@@ -55,7 +55,7 @@ type sizeConstant struct {
 	Meaning  string
 }
 
-// Sizes lists the sizes of registers that the program has a constant for.
+// Sizes lists the register sizes for which the program has a constant.
 func (v *view) Sizes() []sizeConstant {
 	var list []sizeConstant
 	for _, x := range indexes {
@@ -66,7 +66,7 @@ func (v *view) Sizes() []sizeConstant {
 	return list
 }
 
-// A constant is a parameter as the program declares it.
+// A constant is a parameter that the program declares as a constant.
 type constant struct {
 	Type, Name string
 	Value      int64
@@ -142,7 +142,7 @@ func (v *view) Mention(name string) string {
 	return name
 }
 
-// Names reports whether the program names something, or a comment mentions it.
+// Names reports whether the program or a comment uses a name.
 func (v *view) Names(name string) bool {
 	if v.words == nil {
 		v.words = map[string]bool{}
@@ -150,7 +150,7 @@ func (v *view) Names(name string) bool {
 			v.words[m] = true
 		}
 		const file = "body.p4"
-		tokens, _ := syntax.Scan(syntax.OneFile(file, []byte(v.body)), file, syntax.Options{}) // the parser reports errors
+		tokens, _ := syntax.Scan(syntax.OneFile(file, []byte(v.body)), file, syntax.Options{}) // the parser reports errors later
 		for _, t := range tokens {
 			if t.IsName() {
 				v.words[t.Text] = true

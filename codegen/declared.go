@@ -50,7 +50,7 @@ func declared(m *manifest.Manifest, text string) error {
 	return nil
 }
 
-// declarations is a program while its declarations are read.
+// A declarations holds the state of reading a program's declarations.
 type declarations struct {
 	lines   []string
 	widths  map[string]int // widths of types by name
@@ -58,7 +58,7 @@ type declarations struct {
 	tables  []*tableReader
 }
 
-// widthOf returns the width of a type, or 0 if it is not known.
+// widthOf returns the width of a type, or 0 if it is unknown.
 func (d *declarations) widthOf(t syntax.Expr) int {
 	switch t := t.(type) {
 	case *syntax.BaseType:
@@ -81,7 +81,7 @@ func (d *declarations) header(decl *syntax.StructDecl) error {
 		if width == 0 {
 			return fmt.Errorf("header %s: field %s is of the type %s, whose width is not known", d.headers[i].Name, f.Name.Value, syntax.String(f.Type))
 		}
-		_, meaning, _ := strings.Cut(d.lines[f.Name.Pos().Line()-1], "// ") // the parser leaves comments out
+		_, meaning, _ := strings.Cut(d.lines[f.Name.Pos().Line()-1], "// ") // the parser drops comments
 		d.headers[i].add(f.Name.Value, width, meaning)
 	}
 	return nil
@@ -110,7 +110,7 @@ func (d *declarations) control(decl *syntax.ControlDecl) error {
 // A headerReader sorts the fields of a header in the program's order.
 type headerReader struct {
 	*manifest.Header
-	said []manifest.HeaderField // fields listed by the template
+	said []manifest.HeaderField // fields described by the template
 }
 
 func (r *headerReader) add(name string, width int, meaning string) {
@@ -163,7 +163,8 @@ func (r *tableReader) addKey(name, match string) {
 	r.Keys = append(r.Keys, k)
 }
 
-// param is a parameter: one such as port_3 is about a path.
+// param returns the description of a parameter. A name such as port_3 refers to a
+// path.
 func (r *tableReader) param(action, name string) manifest.Param {
 	p := manifest.Param{Name: name, Carries: factOf(r.Purpose, name)}
 	if base, slot, ok := strings.Cut(name, "_"); ok && r.Purpose == manifest.Group {
@@ -181,7 +182,7 @@ func (r *tableReader) param(action, name string) manifest.Param {
 	return p
 }
 
-// factOf returns the fact for a name that templates use in a table with a purpose.
+// factOf returns the fact that a name in a table with a purpose stands for.
 func factOf(purpose manifest.Purpose, name string) manifest.Fact {
 	switch {
 	case purpose == manifest.BakedTable || purpose == manifest.Program || purpose == "":

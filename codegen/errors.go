@@ -23,9 +23,9 @@ type unknownError struct {
 func (e *unknownError) Error() string { return fmt.Sprintf("there is no %s %q", e.what, e.name) }
 func (e *unknownError) Unwrap() error { return ErrUnknown }
 
-// Hint is a way out.
+// Hint suggests how to correct the error.
 func (e *unknownError) Hint() string {
-	const few = 30 // names that a line has room for
+	const few = 30 // number of names that fit on a line
 	switch {
 	case len(e.near) > 0:
 		return "did you mean " + strings.Join(e.near, " or ") + "?"
@@ -40,12 +40,13 @@ func unknown(what, name string, have []string) error {
 	return &unknownError{what, name, have, nearest(name, have)}
 }
 
-// near is unknown with the suggestion on the same line, for one of several errors.
+// near is unknown with the suggestion on the same line, for lists of errors.
 func near(what, name string, have []string) error {
 	return fmt.Errorf("there is no %s %q%s", what, name, plain.Meant(name, have))
 }
 
-// nearest returns up to three names that could be meant by a misspelled name, closest first.
+// nearest returns up to three names that are similar to a misspelled name, closest
+// first.
 func nearest(name string, have []string) []string {
 	type candidate struct {
 		name     string

@@ -15,21 +15,22 @@ import (
 // leaves. In a fat tree, leaves are called tor.
 var Roles = []string{"leaf", "spine", "tor", "agg", "core"}
 
-// StatePaths are the ways in which queue state reaches ingress: recirculated copies of packets;
-// copies whose payload the clone session cuts off; registers that both pipelines can access (only
-// software switches); or the ghost thread of Tofino 2. simple_switch rejects clone sessions with
-// a length. Programs for Tofino always cut their copies.
+// StatePaths are the ways in which queue state reaches ingress. They are:
+// recirculated copies of packets; copies whose payload the clone session cuts off;
+// registers that both pipelines can access (software switches only); and the ghost
+// thread of Tofino 2. simple_switch rejects clone sessions with a length. Programs
+// for Tofino always cut their copies.
 var StatePaths = []string{recirculated, cutCopies, "shared", "ghost"}
 
 // MaxPaths is the size of the largest group that a program supports.
 const MaxPaths = manifest.MaxPaths
 
-// Params are the options of a program besides its row. The zero value gives the papers' programs
-// for groups of up to 4 paths.
+// Params are the options of a program besides its row. The zero value generates the
+// papers' programs for groups of up to 4 paths.
 type Params struct {
 	Arch      string            // one of Archs; "": v1model
 	Ports     int               // paths of the largest group, 2 to MaxPaths; 0: 4
-	MaxPort   int               // the highest port number in use, 0 where that is not known
+	MaxPort   int               // the highest port number in use; 0: unknown
 	Set       map[string]string // parameters by name, in their units
 	StatePath string            // one of StatePaths; "": recirc
 	Role      string            // one of Roles; "": leaf
@@ -45,16 +46,16 @@ type Params struct {
 // A Provenance describes the generator and the request of a program.
 type Provenance struct {
 	Version string   // version of p4lb; "": omitted
-	Flags   []string // flags of p4lb gen besides the scheme
-	Blocks  string   // the folder of blocks that are not p4lb's own, "" without
+	Flags   []string // flags of p4lb gen other than the scheme
+	Blocks  string   // the folder of the user's blocks, or ""
 }
 
 // Licence is the licence of generated programs as an SPDX identifier. It is the licence of the
 // templates.
 const Licence = "Apache-2.0"
 
-// of returns the provenance of a scheme's program. Programs with user blocks have no
-// licence.
+// of returns the provenance of a scheme's program. Programs with user blocks have
+// no licence.
 func (p *Provenance) of(row Row) *manifest.Provenance {
 	flags := append([]string{"--scheme", row.Name}, p.Flags...)
 	if _, err := Standard().Parse(row.Name); err != nil && p.Blocks != "" {
@@ -95,7 +96,8 @@ func Generate(row Row, p Params) (*Program, error) {
 // Parameters lists the parameters of the row with their defaults.
 func (r Row) Parameters() []Param { return r.parameters(r.catalogue().on(software), recirculated) }
 
-// ParametersOn lists them for one of Archs: hardware adds a few.
+// ParametersOn is Parameters for one of Archs. For hardware, there are a few more
+// parameters.
 func (r Row) ParametersOn(arch string) ([]Param, error) {
 	a, err := r.catalogue().architecture(arch)
 	if err != nil {
@@ -117,7 +119,7 @@ func (r Row) parameters(a *architecture, statePath string) []Param {
 	if err != nil {
 		return nil // an impossible program has no parameters
 	}
-	around := a.lookup(guard, r.Guard) // exists on every architecture
+	around := a.lookup(guard, r.Guard) // v1model has every guard
 	var list []Param
 	for _, b := range built {
 		for _, declared := range b.Parameters {
@@ -135,9 +137,9 @@ func (r Row) parameters(a *architecture, statePath string) []Param {
 	return list
 }
 
-// blocks lists the row's blocks in the order in which they contribute: parts first, each once. In
-// transit switches the signal has other parts, and does not report to ingress. An architecture
-// may lack a block.
+// blocks lists the row's blocks in the order in which they contribute: parts first,
+// each once. In transit switches, the signal uses other parts and does not report
+// to ingress. If the architecture lacks a block, blocks returns an error.
 func (r Row) blocks(a *architecture, statePath string, transit bool) ([]*block, error) {
 	wanted := map[*block]bool{}
 	var want func(b *block, parts []string)

@@ -40,7 +40,7 @@ func (v *view) RecircPorts() string {
 	return strings.Join(list, ", ")
 }
 
-// NoPort is the port of slots that a group does not have.
+// NoPort returns the port for slots that a group does not have.
 func (v *view) NoPort() int { return 511 }
 
 // IndexOf returns the type of a register's index.
@@ -58,10 +58,11 @@ func (v *view) IndexOf(r register) string {
 	return "bit<32>"
 }
 
-// Choice is a template of the row's choice.
+// Choice executes a template of the row's choice.
 func (v *view) Choice(text string) string { return v.of(v.built(v.runs, choice), text) }
 
-// InTurn reports whether the cells of a flow are numbered and take paths in turn.
+// InTurn reports whether the cells of a flow are numbered and use the paths in
+// turn.
 func (v *view) InTurn() bool {
 	return v.runs.like(granularity) == "flowcell" && v.runs.like(choice) == "round-robin"
 }
@@ -69,8 +70,8 @@ func (v *view) InTurn() bool {
 // TakesTurns reports whether a register stores the next path.
 func (v *view) TakesTurns() bool { return v.runs.like(choice) == "round-robin" && !v.InTurn() }
 
-// Kept returns the register with the paths of flowlets and similar parts of flows; "" if cells
-// are counted instead.
+// Kept returns the register with the paths of flowlets or similar parts of flows.
+// It returns "" if the program counts cells instead.
 func (v *view) Kept() string {
 	if v.InTurn() {
 		return ""
@@ -81,24 +82,24 @@ func (v *view) Kept() string {
 // Orders reports whether packets stay in order.
 func (v *view) Orders() bool { return v.runs.like(choice) == "ordered" }
 
-// Remembers reports whether a path is remembered from one packet to the next.
+// Remembers reports whether the path is remembered from packet to packet.
 func (v *view) Remembers() bool {
 	return v.Orders() || v.runs.like(choice) == "sampled" && v.Int("m") > 0
 }
 
-// Sorts reports whether packets that recirculate are of several kinds.
+// Sorts reports whether there are several kinds of recirculated packets.
 func (v *view) Sorts() bool { return v.Own() || v.In("again") }
 
-// Own reports whether the switch makes probes.
+// Own reports whether the switch generates probes.
 func (v *view) Own() bool { return v.In("cpu") }
 
-// draws is the number of values of a random draw that is divided among paths.
+// draws is the number of possible random draws, which are divided among the paths.
 const draws = 4096
 
-// A share is the part of all draws that lead to one slot of a group of n.
+// A share is the range of draws that select one slot in a group of n.
 type share struct{ N, Last, Slot, From, To int }
 
-// Shares divides the draws among the slots, for groups of all sizes.
+// Shares returns the shares of all slots, for groups of all sizes.
 func (v *view) Shares() []share {
 	var list []share
 	for n := 1; n <= v.N(); n++ {
@@ -123,7 +124,8 @@ func (v *view) SpreadError() string {
 
 func percent(share float64) string { return fmt.Sprintf("%.2g %%", 100*share) }
 
-// A wrapped value is the sum From of two slots of a group of n, which leads to Slot.
+// A wrapped is the sum From of two slots in a group of n, and the Slot to which it
+// wraps.
 type wrapped struct{ N, From, Slot int }
 
 // Wraps returns the sums of two slots of a group of n, with their values modulo n.
@@ -143,8 +145,8 @@ func (v *view) WrapsSize() int { return len(v.Wraps()) }
 // Cuts returns the boundaries between the paths' grids.
 func (v *view) Cuts() []int { return v.Slots()[:v.Last()] }
 
-// LowCuts returns the cuts of the first 8 paths. A group of containers has room for as many
-// differences.
+// LowCuts returns the cuts of the first 8 paths. A group of containers holds only
+// this many differences.
 func (v *view) LowCuts() []int { return v.Cuts()[:min(8, v.Last())] }
 
 // HighCuts returns the remaining cuts.
@@ -156,14 +158,14 @@ func (v *view) EndParams() string {
 	return inLines(8, list)
 }
 
-// A first is a line of a table that finds the first path of several.
+// A first is an entry of a table that finds the first of several paths.
 type first struct {
 	Key  string
 	Slot int
 	N    int // size of the groups
 }
 
-// Firsts returns the statements that find the first path whose cumulated weight
+// Firsts returns the entries that find the first path whose cumulated weight
 // reaches the drawn number.
 func (v *view) Firsts() []first {
 	var list []first
@@ -173,8 +175,8 @@ func (v *view) Firsts() []first {
 	return list
 }
 
-// only returns a key of n fields that matches 0 in field i, if there is one, and anything in the
-// others.
+// only returns a key of n fields. Field i, if it exists, matches 0, and the others
+// match anything.
 func only(n, i int) string {
 	key := slices.Repeat([]string{"_"}, n)
 	if i < n {
@@ -183,7 +185,7 @@ func only(n, i int) string {
 	return strings.Join(key, ", ")
 }
 
-// A step is a line of a table that cuts a number off to 4 bits.
+// A step is an entry of a table that maps a number to 4 bits.
 type step struct {
 	key   string
 	Level int
@@ -192,8 +194,8 @@ type step struct {
 // String returns the key of the entry.
 func (s step) String() string { return s.key }
 
-// Steps returns the entries of the table: level i begins at i<<shift, and the last level has no
-// end.
+// Steps returns the entries of the table: level i begins at i<<shift, and the last
+// level is open-ended.
 func (v *view) Steps(shift, width int) []step {
 	var list []step
 	mask := (uint64(1)<<width - 1) &^ (uint64(1)<<shift - 1)
@@ -212,19 +214,19 @@ func shiftFor(n int64) int {
 	return shift
 }
 
-// packet is the packet size in bytes for converting queue lengths.
+// packet is the packet size in bytes that is used to convert queue lengths.
 const packet = 1500
 
 // Cells returns the capacity of a queue in cells.
 func (v *view) Cells() int64 { return v.Int("qcap") * packet / int64(v.arch.cellBytes) }
 
-// CellShift is the shift that divides the capacity into 16 steps.
+// CellShift returns the shift that divides the capacity into 16 steps.
 func (v *view) CellShift() int { return shiftFor(v.Cells()) }
 
 // CellStep returns the size of a step in cells.
 func (v *view) CellStep() int { return 1 << v.CellShift() }
 
-// tauTicks returns the interval that counts as idle.
+// tauTicks returns tau, the interval that counts as idle, in ticks.
 func (v *view) tauTicks() int64 {
 	if v.poly != nil {
 		return v.poly.T.Max * 1000 / tick
@@ -232,18 +234,18 @@ func (v *view) tauTicks() int64 {
 	return v.Int("tau")
 }
 
-// TickShift is the shift that divides tau into 16 steps.
+// TickShift returns the shift that divides tau into 16 steps.
 func (v *view) TickShift() int { return shiftFor(v.tauTicks()) }
 
 // TickStep returns the size of a step in ticks.
 func (v *view) TickStep() int { return 1 << v.TickShift() }
 
-// FullStep returns the step of a full queue, and TauStep the step of tau.
+// FullStep returns the step that contains a full queue.
 func (v *view) FullStep() int64 { return min(15, v.Cells()>>v.CellShift()) }
 func (v *view) TauStep() int64  { return min(15, v.tauTicks()>>v.TickShift()) }
 
-// DepthShift returns the shift that converts cells to ticks, if programs compare times. It
-// approximates the rate of the links.
+// DepthShift returns the shift that converts cells to ticks, for programs that
+// compare times. It approximates the rate of the links.
 func (v *view) DepthShift() int {
 	if !v.Orders() {
 		return 0
@@ -278,7 +280,7 @@ func (v *view) CPUPort() int64 {
 	return v.arch.cpuPort
 }
 
-// full is the utilisation of a fully used link.
+// full is the number that represents a utilisation of 100 %.
 const full = 256
 
 // LoadDegrees returns DHLB's Table 1 for utilisations.
@@ -349,7 +351,8 @@ func (v *view) Ranked(first share) string {
 	return strings.Join(list, ", ")
 }
 
-// A round compares the paths in pairs, each pair's least staying with its first.
+// A round lists pairs of paths to compare. The smaller of each pair takes the first
+// one's place.
 type round struct {
 	Number int
 	Pairs  []pair
@@ -370,7 +373,7 @@ func (v *view) Rounds() []round {
 	return list
 }
 
-// An eighth is a range of utilisations with the Slot of its level.
+// An eighth maps a range of utilisations to the Slot of a level.
 type eighth struct{ From, To, Slot int }
 
 // Eighths returns the ranges of utilisations for CONGA's 3 bits.
@@ -387,7 +390,7 @@ func (v *view) Eighths() []eighth {
 }
 
 // TwoSided reports whether reports concern two ports: the queue of the output port
-// and, for RLB, the departures of packets from the input port.
+// and, for RLB, the departures of packets that arrived at the input port.
 func (v *view) TwoSided() bool { return v.In("reroute") && (v.In("depth") || v.In("levels")) }
 
 // ReportValues lists the values of a report.
@@ -405,13 +408,14 @@ func (v *view) lag() float64 {
 	return float64(v.values["link"].Int) * float64(v.Int("tb")) * tick / 8e9
 }
 
-// RoomForLag returns Q_PFC as a multiple of these bytes.
+// RoomForLag returns Q_PFC as a multiple of the bytes sent in T_b.
 func (v *view) RoomForLag() string {
 	return fmt.Sprintf("%.2g", float64(v.values["qpfc"].Int)/v.lag())
 }
 
-// ReportPeriod returns the least interval between reports of a port's state. It is T_b. If T_b is
-// for RLB's departures, Hermes' rates only need one report per window.
+// ReportPeriod returns the shortest interval between reports of a port's state. It
+// is T_b; if only Hermes' rates need reports, it is longer, with one report per
+// window.
 func (v *view) ReportPeriod() string {
 	if v.In("reroute") && v.runs.like(choice) == "cautious" {
 		return "WINDOW"
@@ -428,10 +432,10 @@ func (v *view) ReportPort() string {
 	return "eg.egress_port"
 }
 
-// Star reports whether RLB has its limits.
+// Star reports whether the guard is RLB*, which limits recirculations.
 func (v *view) Star() bool { return v.row.like(guard) == "rlb-star" }
 
-// WarningType is a cell of RLB's warnings, and Until its time.
+// WarningType returns the type of a cell of RLB's warnings.
 func (v *view) WarningType() string {
 	if v.Star() {
 		return "warning_t"
@@ -439,7 +443,7 @@ func (v *view) WarningType() string {
 	return "ticks_t"
 }
 
-// Until names the field with the time until which a warning holds.
+// Until returns the field with the time until which a warning holds.
 func (v *view) Until() string {
 	if v.Star() {
 		return "held.until"
@@ -463,7 +467,7 @@ func (v *view) Flat() bool {
 	return v.arch.name == "tna" && v.In("reroute") && !v.In("again") && alone
 }
 
-// Grouped is a statement for packets with several paths.
+// Grouped returns a statement for packets with several paths.
 func (v *view) Grouped(statement string) string {
 	if !v.Flat() {
 		return statement
@@ -471,7 +475,7 @@ func (v *view) Grouped(statement string) string {
 	return "if (meta.n != 0) {\n" + statement + "\n}"
 }
 
-// Derivative reports whether RLB looks at the growth of queues.
+// Derivative reports whether RLB uses the growth of queues.
 func (v *view) Derivative() bool { return v.Word("predict") == "derivative" }
 
 // WarnShift returns T_warn in intervals dt, as the nearest power of 2.
@@ -506,7 +510,7 @@ func (v *view) Detours() []first {
 // DetoursSize returns the number of detours.
 func (v *view) DetoursSize() int { return len(v.Detours()) }
 
-// pairsFlows reports whether that is so.
+// pairsFlows reports whether flow slots use 15-bit indices (Tofino 2).
 func (v *view) pairsFlows() bool {
 	return v.arch.name == tofino2.name && (v.InTurn() || v.Orders() || v.runs.like(choice) == "cautious" || v.runs.like(choice) == "rehash")
 }

@@ -10,13 +10,13 @@ import (
 
 // Additional methods for the Tofino templates with probes and with recirculation.
 
-// Delays reports whether the delays of all paths are looked at at once.
+// Delays reports whether the program reads the delays of all paths at once.
 func (v *view) Delays() bool { return v.Classes() || v.Star() }
 
-// Classes reports whether probes put paths into classes.
+// Classes reports whether probes classify paths.
 func (v *view) Classes() bool { return v.row.like(signal) == "classes" && v.Edge() }
 
-// KeepsMarks reports whether the share of marked probes of each path is kept.
+// KeepsMarks reports whether the program stores each path's share of marked probes.
 func (v *view) KeepsMarks() bool { return v.Marks() && v.Edge() }
 
 // ShareType returns the type of a share of marks.
@@ -30,7 +30,7 @@ func (v *view) ShareType() string {
 // Leasts reports whether the choice minimises the share of marks.
 func (v *view) Leasts() bool { return v.row.like(signal) == "marks" }
 
-// Picked begins the names of the two delays that RLB* picks.
+// Picked returns the prefix of the names of the two delays that RLB* compares.
 func (v *view) Picked() string {
 	if v.Moves() {
 		return "picked"
@@ -46,7 +46,7 @@ func (v *view) Start() string {
 	return "meta.now"
 }
 
-// Ghost reports whether the ghost thread knows the queues.
+// Ghost reports whether the ghost thread provides the queue lengths.
 func (v *view) Ghost() bool { return v.In("ghost") }
 
 // Queues returns the suffixes of names that exist once for each compared queue.
@@ -100,7 +100,7 @@ func (v *view) PausedLevel() int { return 4 * 256 }
 // grade 3, because packets waited.
 func (v *view) ResumedLevel() int { return 3 * 256 }
 
-// Looks returns the paths that DrawsFirst compares.
+// Looks returns the paths whose queues are compared if DrawsFirst.
 func (v *view) Looks() []string {
 	list := []string{"the first path drawn", "the second path drawn"}
 	if v.Remembers() {
@@ -125,14 +125,14 @@ func (v *view) PathType() string {
 	return "PortId_t"
 }
 
-// NoQueue is the queue of slots that a group does not have.
+// NoQueue returns the queue number for slots that a group does not have.
 func (v *view) NoQueue() int { return 2047 }
 
-// Moves reports whether packets recirculate to move their flow.
+// Moves reports whether packets are recirculated to move their flow.
 func (v *view) Moves() bool { return v.runs.like(choice) == "cautious" }
 
-// Closed is a level that no open path has: levels of 8 bits or a class,
-// above the rank and the slot.
+// Closed returns a level that no usable path has: the highest value above the rank
+// and the slot.
 func (v *view) Closed() string {
 	if v.Leasts() {
 		return "0xFFF0"
@@ -151,7 +151,7 @@ func (v *view) AgainSlot() string {
 	return "the path that the packet waits for"
 }
 
-// DecideSize is the number of lines of the table that moves flows.
+// DecideSize returns the number of entries of the table that moves flows.
 func (v *view) DecideSize() int { return 2*v.N() + 3 }
 
 // MarkedUp returns the increment for a marked acknowledgement.
@@ -164,7 +164,7 @@ func (v *view) MarkedDown() int64 { return v.Int("marked") }
 // WindowTicks returns the window for measuring rates in ticks.
 func (v *view) WindowTicks() int64 { return ((1<<v.Int("window"))*1000 + tick/2) / tick }
 
-// WindowTime returns this window in the notation of users.
+// WindowTime returns this window formatted for users.
 func (v *view) WindowTime() string { return fmt.Sprintf("%d us", 1<<v.Int("window")) }
 
 // PacketBytes returns the packet size for converting queue lengths.
@@ -176,9 +176,9 @@ func (v *view) CellBytes() int { return v.arch.cellBytes }
 // ECNCells returns the queue length from which probes are marked.
 func (v *view) ECNCells() int64 { return v.Int("ecnk") * packet / int64(v.arch.cellBytes) }
 
-// ShareError returns the deviation of the filter's share of marked probes from the average in the
-// program for BMv2, if probes are marked at random. The filter decays with time, which for
-// periodic probes is equivalent to their number.
+// ShareError returns the deviation of the filter's share of marked probes from the
+// average in the program for BMv2, for randomly marked probes. The filter decays
+// with time; for periodic probes, this is equivalent to their number.
 func (v *view) ShareError() string {
 	const probes = 20000
 	r := rand.New(rand.NewPCG(1, 1))

@@ -15,18 +15,18 @@ import (
 	"github.com/p4lb/p4lb/internal/text/tree"
 )
 
-// rowsFile is the file of a catalogue's rows.
+// rowsFile is the name of a catalogue's file of rows.
 const rowsFile = "rows.yaml"
 
-// folders hold the files of blocks, one folder for each kind of chip; the meaning
-// of a block is stated in the first alone.
+// folders contain the block files, one folder for each kind of chip. The first
+// folder alone defines the meaning of a block.
 var folders = []string{software.folder, tofino1.folder}
 
 // A rowFile contains the rows of a catalogue and its other declarations.
 type rowFile struct {
-	Things  map[string]string `yaml:"things"` // information that blocks read and give
+	Things  map[string]string `yaml:"things"` // descriptions of the information that blocks read and give
 	Rows    []Row             `yaml:"rows"`
-	Guarded struct {          // rows that are listed with guards as well
+	Guarded struct {          // rows that are also listed with guards
 		Rows   []string `yaml:"rows"`
 		Guards []string `yaml:"guards"`
 	} `yaml:"guarded"`
@@ -36,7 +36,7 @@ type rowFile struct {
 	text string
 }
 
-// wrong is an error about the value at a path of the file.
+// wrong returns an error about the value at a path of the file.
 func (f *rowFile) wrong(path, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", f.file, max(1, lineOf(f.text, path)), fmt.Errorf(format, args...))
 }
@@ -54,7 +54,7 @@ func load(name string, dir fs.FS) (*Catalogue, error) {
 	c.hardware = sync.OnceValue(func() *shelf {
 		list, err := readBlocks(name, dir, tofino1.folder)
 		if err != nil {
-			panic(err) // any test would detect this
+			panic(err) // a test would have found the error
 		}
 		return new(shelf).with(list)
 	})
@@ -63,9 +63,10 @@ func load(name string, dir fs.FS) (*Catalogue, error) {
 	return c, nil
 }
 
-// With returns the catalogue extended by the blocks and rows of a folder: rows.yaml
-// and, by architecture, v1model/*.tmpl and tna/*.tmpl. Messages call the folder name.
-// The error joins all errors of the folder, each with file and line.
+// With returns the catalogue extended by the blocks and rows of a folder:
+// rows.yaml, and for each architecture v1model/*.tmpl or tna/*.tmpl. name is the
+// folder's name in messages. The error joins all errors in the folder, each with
+// file and line.
 func (c *Catalogue) With(name string, dir fs.FS) (*Catalogue, error) {
 	if err := strays(name, dir); err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func (c *Catalogue) With(name string, dir fs.FS) (*Catalogue, error) {
 	return more, nil
 }
 
-// readBlocks reads the blocks in a folder, which need not be there.
+// readBlocks reads the blocks in a folder, which may not exist.
 func readBlocks(name string, dir fs.FS, folder string) ([]*block, error) {
 	files, err := fs.Glob(dir, folder+"/*"+extension)
 	if err != nil {
@@ -120,7 +121,7 @@ func readBlocks(name string, dir fs.FS, folder string) ([]*block, error) {
 	return list, errors.Join(errs...)
 }
 
-// extension ends the names of files that hold blocks.
+// extension is the extension of block files.
 const extension = ".tmpl"
 
 func readBlock(name string, dir fs.FS, file string) (*block, error) {
@@ -136,7 +137,7 @@ func readBlock(name string, dir fs.FS, file string) (*block, error) {
 	if err := decode(from.name, from.head(), b); err != nil {
 		return nil, err
 	}
-	b.file = from // set after decoding, because an empty head would reset the block
+	b.file = from // set after decoding, because an empty header would reset the block
 	if b.Kind != skeleton && !slices.Contains(allKinds, b.Kind) {
 		return nil, b.file.wrong("$.kind", "%w", near("kind", string(b.Kind), kindNames()))
 	}
@@ -147,7 +148,7 @@ func kindNames() []string {
 	return lists.Map(allKinds, func(k kind) string { return string(k) })
 }
 
-// readRows reads the rows, which need not be there.
+// readRows reads the rows; the file may not exist.
 func readRows(name string, dir fs.FS) (*rowFile, error) {
 	f := &rowFile{file: path.Join(name, rowsFile)}
 	text, err := fs.ReadFile(dir, rowsFile)
@@ -193,8 +194,9 @@ func (c *Catalogue) take(f *rowFile) {
 	}
 }
 
-// with returns the shelf with additional blocks, in the order in which they contribute: the order
-// in the skeleton's head, then unknown blocks. Parts come after the parts that they use.
+// with returns the shelf with additional blocks, in the order in which they
+// contribute: the order in the skeleton's header, then blocks that it does not
+// list. Parts come after the parts that they use.
 func (s *shelf) with(more []*block) *shelf {
 	all := &shelf{slices.Concat(s.blocks, more), s.skeleton}
 	if i := slices.IndexFunc(all.blocks, func(b *block) bool { return b.Kind == skeleton }); i >= 0 {
@@ -232,11 +234,11 @@ func (s *shelf) with(more []*block) *shelf {
 	return all
 }
 
-// strays returns an error for files of a folder that are never read.
+// strays returns an error for files in a folder that are never read.
 func strays(name string, dir fs.FS) error {
 	entries, err := fs.ReadDir(dir, ".")
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
-		err = at.Err // the path is one within the folder
+		err = at.Err // the path within the folder
 	}
 	if err != nil {
 		return fmt.Errorf("reading the folder %s: %w", name, err)
@@ -257,8 +259,8 @@ func strays(name string, dir fs.FS) error {
 	return errors.Join(errs...)
 }
 
-// decode strictly decodes a YAML file into a value. The error names the file and the line, and
-// for an unknown key suggests the nearest one.
+// decode strictly decodes a YAML file into a value. The error names the file and
+// the line; for an unknown key, it suggests the nearest one.
 func decode(file, text string, into any) error {
 	_, err := tree.Unmarshal([]byte(text), into)
 	if at, ok := errors.AsType[*tree.Error](err); ok {
@@ -267,7 +269,8 @@ func decode(file, text string, into any) error {
 	return err
 }
 
-// lineOf returns the line of a value in a YAML text, or 0 if it is not there.
+// lineOf returns the line of the value at a path in a YAML text, or 0 if it does
+// not exist.
 func lineOf(text, path string) int {
 	root, err := tree.Parse([]byte(text))
 	if err != nil {

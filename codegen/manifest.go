@@ -12,17 +12,17 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// Each block describes its part of the program in its template manifest: YAML with the
-// keys of a manifest.
+// Each block describes its part of the program in the template manifest: YAML with
+// the keys of a manifest.
 
-// About returns the comment of the register's declaration.
+// About returns the comment for the register's declaration.
 func (r register) About() string {
 	return cmp.Or(r.Comment, r.Meaning)
 }
 
-// notes are the contents of a manifest section in a template.
+// A notes is the decoded manifest section of a template.
 type notes struct {
-	Types      map[string]int         `json:"types"` // widths of the skeleton's types
+	Types      map[string]int         `json:"types"` // widths of the types that the skeleton declares
 	Registers  []register             `json:"registers"`
 	Counters   []manifest.Counter     `json:"counters"`
 	Tables     []manifest.Table       `json:"tables"`
@@ -139,7 +139,7 @@ func (v *view) widthOf(p4type string) int {
 
 // The following methods format numbers for manifests.
 
-// duration is a time of ns.
+// duration formats a time in ns.
 func duration(ns int64) string {
 	return strings.Replace(time.Duration(ns).String(), "µ", "u", 1)
 }
@@ -150,7 +150,8 @@ func (v *view) Fading() string { return duration(1000 << v.Int("window")) }
 // LinkRate returns the rate of a link in bit/s.
 func (v *view) LinkRate() int64 { return v.values["link"].Int }
 
-// LeastGap returns the flowlet gap. DHLB's probes must be at least twice as far apart.
+// LeastGap returns the smallest flowlet gap. DHLB's probes must be at least two
+// gaps apart.
 func (v *view) LeastGap() string {
 	if gap, ok := v.values["gap"]; ok {
 		return ", gap: " + duration(gap.Int)

@@ -22,17 +22,17 @@ type Param struct {
 
 	Constant string `json:"-" yaml:"constant"` // name of its constant in the program; "": only used in computations
 	Type     string `json:"-" yaml:"type"`     // type of the constant
-	Of       int64  `json:"-" yaml:"of"`       // number of parts in which the program counts a share
+	Of       int64  `json:"-" yaml:"of"`       // number of parts in which the program expresses a share
 }
 
-// A Value is a parameter that has been set.
+// A Value is the value of a parameter.
 type Value struct {
 	Name string `json:"name"`
-	Text string `json:"value"` // in the notation of the unit
+	Text string `json:"value"` // in the parameter's unit
 	Int  int64  `json:"number"`
 }
 
-// parse reads a value and holds it to the bounds.
+// parse parses a value and checks it against the bounds.
 func (p *Param) parse(text string) (Value, error) {
 	if p.Unit == OneOf {
 		i := slices.Index(p.Words, text)
@@ -62,7 +62,7 @@ func (p *Param) parse(text string) (Value, error) {
 	return Value{p.Name, p.Unit.format(v), v}, nil
 }
 
-// mustParse reads a value of the catalogue itself.
+// mustParse parses a value from the catalogue.
 func (p *Param) mustParse(text string) int64 {
 	v, err := p.Unit.parse(text)
 	if err != nil {
@@ -83,16 +83,16 @@ const (
 	Share   Unit = "share"
 	Packets Unit = "packets"
 	Number  Unit = "number"
-	OneOf   Unit = "one of" // a word of Param.Words; the value is its place there
+	OneOf   Unit = "one of" // a word of Param.Words; the value is its index
 )
 
-// scales holds the multiples in which values of a unit are written.
+// scales are the multiples in which values of a unit are written.
 var scales = map[Unit]units.Scale{Time: units.Times, Rate: units.Rates, Size: units.Sizes}
 
-// words holds the suffixes of values whose unit has no multiples.
+// words are the suffixes of values whose unit has no multiples.
 var words = map[Unit]string{Share: "%", Packets: "packets", Number: ""}
 
-// accepted holds examples for messages.
+// accepted are examples for messages.
 var accepted = map[Unit]string{
 	Time:    "a time such as 1ms, 500us or 2s",
 	Rate:    "a rate such as 40G or 400Mbps",
@@ -102,7 +102,7 @@ var accepted = map[Unit]string{
 	Number:  "a number",
 }
 
-// parse reads a value of the unit, such as 1.5ms.
+// parse parses a value of the unit, such as 1.5ms.
 func (u Unit) parse(text string) (int64, error) {
 	if scale, ok := scales[u]; ok {
 		if v, ok := scale.Parse(text); ok {
@@ -123,8 +123,7 @@ func (u Unit) parse(text string) (int64, error) {
 	return int64(v), nil
 }
 
-// format writes a value as parse reads it, in the largest suffix that needs no
-// fraction.
+// format formats a value for parse, with the largest suffix that needs no fraction.
 func (u Unit) format(v int64) string {
 	if scale, ok := scales[u]; ok {
 		return scale.Format(v, 0)

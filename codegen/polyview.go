@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A polyView is a polynomial as the program writes it.
+// A polyView describes a polynomial as it appears in the program.
 type polyView struct {
 	Degree int
 	Width  int // width of the accumulator
@@ -17,7 +17,7 @@ type polyView struct {
 	Powers []polyPower
 	Groups []polyGroup // terms by total degree
 
-	ScalesL     bool // L is not normalised by its own scale
+	ScalesL     bool // set if L is normalised by its own scale
 	LMin, LMax  int64
 	LReciprocal int64
 	TMin, TMax  int64
@@ -31,7 +31,7 @@ type polyGroup struct {
 	Terms []string
 }
 
-// A polyPower is a power of a variable that the terms share.
+// A polyPower is a named power of a variable that several terms share.
 type polyPower struct{ Name, Value string }
 
 // A Coefficient is a coefficient that the controller sets.
@@ -92,7 +92,7 @@ func plus(first bool) string {
 	return " + "
 }
 
-// factors writes l^i*t^j, with the powers that have names.
+// factors returns l^i*t^j, using named powers.
 func factors(t fitting.Term) string {
 	var text string
 	if t.I > 0 {
@@ -113,11 +113,11 @@ func powerName(variable string, power int) string {
 
 func coefficientName(t fitting.Term) string { return fmt.Sprintf("c_%d_%d", t.I, t.J) }
 
-// Runtime reports whether the controller gives the coefficients.
+// Runtime reports whether the controller sets the coefficients.
 func (v *view) Runtime() bool { return v.params.Runtime }
 
-// Coefficients lists the polynomial's coefficients, which the controller writes
-// while the switch runs.
+// Coefficients lists the coefficients of the polynomial, which the controller can
+// change at run time.
 func (v *view) Coefficients() []Coefficient {
 	var list []Coefficient
 	for _, t := range fitting.Terms(int(v.values["degree"].Int)) {

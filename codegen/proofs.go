@@ -11,7 +11,7 @@ import (
 // for its arithmetic, or a condition on combinations.
 type proof struct {
 	of    func(*view) error
-	about []string // parameters
+	about []string // parameters that it concerns
 }
 
 // predicted lists the parameters of RLB's prediction.
@@ -24,7 +24,7 @@ var proofs = map[string]proof{
 	"ordered":    {provesOrdered, nil},
 	"prediction": {provesPrediction, predicted},
 
-	// Of Tofino.
+	// For Tofino.
 	"bakeable":   {bakeable, nil},
 	"gradeable":  {gradeable, []string{"window", "link"}},
 	"turnable":   {turnable, nil},
@@ -34,13 +34,14 @@ var proofs = map[string]proof{
 	"guardable":  {guardable, slices.Concat(predicted, []string{"loop", "suboptimal", "relay"})},
 }
 
-// provesEq4 bounds QALL's occupancy, Eq. 4 and the sum of the grids.
+// provesEq4 proves that QALL's occupancy, Eq. 4 and the sum of the grids do not
+// overflow.
 func provesEq4(v *view) error {
 	C := between("L", 0, 255).times(between("(tau - T)", 0, v.Int("tau"))).times(between("V", 1, 2))
 	return errors.Join(provesReport(v), provesOccupancy(), C.fits(32), provesGrids(v))
 }
 
-// provesReport bounds the port, which has 8 bits in QALL's report.
+// provesReport checks that port numbers fit into the 8 bits of QALL's report.
 func provesReport(v *view) error {
 	if port := v.params.MaxPort; port > 255 && !v.Shared() {
 		return fmt.Errorf("port %d: QALL's report (Fig. 6) has 8 bits for the egress port, want at most 255, or the state path shared", port)
@@ -48,12 +49,12 @@ func provesReport(v *view) error {
 	return nil
 }
 
-// provesOccupancy bounds L = depth*rl >> 16 in bit<48>.
+// provesOccupancy proves that L = depth*rl >> 16 fits into bit<48>.
 func provesOccupancy() error {
 	return bits("enq_qdepth", 19).times(bits("rl", 24)).fits(48)
 }
 
-// provesGrids bounds the sum of the weights.
+// provesGrids proves that the sum of the weights does not overflow.
 func provesGrids(v *view) error {
 	W := between("W", v.WMin(), v.CMax())
 	return errors.Join(
@@ -62,7 +63,8 @@ func provesGrids(v *view) error {
 	)
 }
 
-// provesPoly bounds the normalisation; Poly.Validate has bounded the sum.
+// provesPoly proves that the normalisation does not overflow. Poly.Validate has
+// checked the sum.
 func provesPoly(v *view) error {
 	if v.poly == nil {
 		return errors.Join(provesReport(v), provesOccupancy(), provesGrids(v))
@@ -76,8 +78,9 @@ func provesPoly(v *view) error {
 	)
 }
 
-// provesLoad bounds the fading byte count: elapsed is below 2^window inside the
-// window, and the count stays below the fixed point of adding a packet.
+// provesLoad proves that the decaying byte count does not overflow: elapsed is
+// below 2^window inside the window, and the count stays below the fixed point of
+// adding a packet.
 func provesLoad(v *view) error {
 	window := uint(v.Int("window"))
 	return errors.Join(
@@ -87,13 +90,14 @@ func provesLoad(v *view) error {
 	)
 }
 
-// provesOrdered bounds QDAPS's Eq. 1.
+// provesOrdered proves that QDAPS's Eq. 1 does not overflow.
 func provesOrdered(*view) error {
 	QD := bits("l", 19).plus(exactly(1)).times(bits("svc", 32))
 	return errors.Join(QD.fits(64), QD.shifted(16).fits(47))
 }
 
-// provesPrediction checks the ranges in RLB's prediction, and that Q_th has a range.
+// provesPrediction checks the ranges in RLB's prediction, and that the range of
+// Q_th is not empty.
 func provesPrediction(v *view) error {
 	qpfc := v.Int("qpfc")
 	if err := errors.Join(
@@ -117,8 +121,8 @@ func provesPrediction(v *view) error {
 
 // Conditions and limits of the blocks for Tofino.
 
-// sampleable checks that there are at most two draws and one memory, for which there are enough
-// stages.
+// sampleable checks that there are at most two draws and one memory, because there
+// are no stages for more.
 func sampleable(v *view) error {
 	if v.row.like(signal) != "queue" {
 		return fmt.Errorf("choice sampled is built for signal queue alone; of %s, choice grid takes the least loaded paths most often", v.row.Signal)
@@ -129,7 +133,7 @@ func sampleable(v *view) error {
 	return nil
 }
 
-// turnable checks that cells are numbered path by path.
+// turnable checks that the program numbers cells path by path.
 func turnable(v *view) error {
 	if v.runs.like(granularity) == "adaptive" {
 		return fmt.Errorf("choice round-robin is not built for granularity adaptive; choice uniform is, as in pdlb")
@@ -137,7 +141,7 @@ func turnable(v *view) error {
 	return nil
 }
 
-// weighable checks that a table contains the weights.
+// weighable checks that the weights fit into a table.
 func weighable(v *view) error {
 	if v.row.like(signal) == "queue" || v.row.like(signal) == "marks" {
 		return fmt.Errorf("choice grid is not built for signal %s: its weights are the key of no table; signal behaviour has levels, as in qall-pkt", v.row.Signal)
@@ -145,7 +149,7 @@ func weighable(v *view) error {
 	return nil
 }
 
-// gradeable checks that a path's level has room for five degrees and Absent.
+// gradeable checks that a path's level can represent five degrees and Absent.
 func gradeable(v *view) error {
 	if levelBits(v.N()) < 3 {
 		return fmt.Errorf("%d paths: the degrees of all are looked up in one table of 65536 entries, 3 bits for each path; want at most 4", v.N())
@@ -153,7 +157,7 @@ func gradeable(v *view) error {
 	return provesLoad(v)
 }
 
-// ranked checks that levels are ranked by their slot.
+// ranked checks that levels with the slot in their low bits can be compared.
 func ranked(v *view) error {
 	if !slices.Contains([]string{"piggyback", "marks", "occupancy"}, v.row.like(signal)) {
 		return fmt.Errorf("choice least is built for signals piggyback, marks and occupancy; of %s, choice grid takes the least loaded paths most often", v.row.Signal)
@@ -178,19 +182,19 @@ func guardable(v *view) error {
 	return provesPrediction(v)
 }
 
-// An interval is the range of an expression of the program, and how the
-// expression reads.
+// An interval is the range of an expression in the program, and the expression's
+// text.
 type interval struct {
 	text   string
 	lo, hi *big.Int
 }
 
-// between is a variable or constant.
+// between returns the interval of a variable or constant.
 func between(text string, lo, hi int64) interval {
 	return interval{text, big.NewInt(lo), big.NewInt(hi)}
 }
 
-// bits is an unsigned variable of a width.
+// bits returns the interval of an unsigned variable.
 func bits(text string, width uint) interval {
 	return interval{text, new(big.Int), new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), width), big.NewInt(1))}
 }
@@ -222,7 +226,7 @@ func (a interval) times(b interval) interval {
 	return r
 }
 
-// shifted is a >> n.
+// shifted returns the interval of a >> n.
 func (a interval) shifted(n uint) interval {
 	return interval{fmt.Sprintf("(%s >> %d)", a.text, n), new(big.Int).Rsh(a.lo, n), new(big.Int).Rsh(a.hi, n)}
 }

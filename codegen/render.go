@@ -11,13 +11,13 @@ import (
 	"text/template"
 )
 
-// parseTemplate reads the templates of a file.
+// parseTemplate parses the templates in a file.
 func parseTemplate(name, text string) (*template.Template, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{"breaks": breaks}).Funcs(printing).Parse(alone().ReplaceAllString(text, "$1{{/*\n*/}}"))
 	if err != nil {
 		return nil, templateError(err)
 	}
-	// All templates of a file, and their loops, write at each turn.
+	// Make each template and each loop iteration write, to count steps.
 	for _, t := range t.Templates() {
 		if t.Tree != nil {
 			turns(t.Root)
@@ -26,7 +26,8 @@ func parseTemplate(name, text string) (*template.Template, error) {
 	return t, nil
 }
 
-// templateError begins with file and line, as other errors about a block do.
+// templateError reformats a template's error to begin with file and line, as other
+// errors about a block do.
 func templateError(err error) error {
 	if text, ok := strings.CutPrefix(err.Error(), "template: "); ok {
 		return errors.New(text)
@@ -34,11 +35,12 @@ func templateError(err error) error {
 	return err
 }
 
-// breaks reports whether a line is broken before item i of a long list.
+// breaks reports whether a long list has a line break before item i.
 func breaks(i int) bool { return i > 0 && i%3 == 0 }
 
-// alone matches a line that contains only control actions. It becomes no blank line: its end
-// moves into a comment, so that line numbers in messages stay correct.
+// alone matches a line that contains only control actions. To avoid a blank line,
+// the line's end moves into a comment, so that line numbers in messages stay
+// correct.
 var alone = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^[ \t]*((?:\{\{(?:if|else|end|range|with|/\*)[^}]*\}\})+)[ \t]*\n`)
 })
@@ -114,13 +116,13 @@ func (v *view) Place(name string) string {
 	return text
 }
 
-// spaced lists the places with blank lines between contributions.
+// spaced lists the places in which contributions are separated by blank lines.
 var spaced = []string{"constants", "headers", "parser.states", "ingress.locals", "egress.locals", "egress.tables", "structs", "controls", "egress.parser.states"}
 
 // Has reports whether any block contributes to a place.
 func (v *view) Has(name string) bool { return v.Place(name) != "" }
 
-// Use is a template of a part.
+// Use executes a template of a part.
 func (v *view) Use(name, text string) string {
 	b := v.arch.lookup(part, name)
 	if b == nil {
@@ -130,7 +132,7 @@ func (v *view) Use(name, text string) string {
 	return v.of(b, text)
 }
 
-// UseWith executes a template of a part, with a word that it can read as Text.
+// UseWith executes a template of a part. The template can read word as Text.
 func (v *view) UseWith(name, text, word string) string {
 	v.word = word
 	return v.Use(name, text)
@@ -142,10 +144,10 @@ func (v *view) Text() string { return v.word }
 // Now returns the expression for the packet's arrival time, in ingress.
 func (v *view) Now() string { return v.execute(v.arch.skeleton, "now") }
 
-// Signal is a template of the row's signal.
+// Signal executes a template of the row's signal.
 func (v *view) Signal(text string) string { return v.of(v.built(v.row, signal), text) }
 
-// Guard is a template of the row's guard.
+// Guard executes a template of the row's guard.
 func (v *view) Guard(text string) string { return v.of(v.built(v.row, guard), text) }
 
 // Choose returns the statements that set meta.slot.
@@ -157,8 +159,8 @@ func (v *view) Choose() string {
 	return text
 }
 
-// Decide returns the statements of the granularity around those of the choice, inside
-// those of the guard.
+// Decide returns the statements of the granularity, which contain those of the
+// choice; the guard's statements contain both.
 func (v *view) Decide() string {
 	if v.In("reroute") {
 		return v.Use("reroute", "around")
@@ -166,7 +168,7 @@ func (v *view) Decide() string {
 	return v.Unguarded()
 }
 
-// Unguarded returns Decide without the guard.
+// Unguarded returns the statements of Decide without the guard's.
 func (v *view) Unguarded() string { return v.of(v.built(v.runs, granularity), "decide") }
 
 // built returns the row's block of a kind for the architecture.

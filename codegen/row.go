@@ -20,8 +20,8 @@ type Row struct {
 	Guard       string            `json:"guard" yaml:"guard"`
 	Defaults    map[string]string `json:"defaults,omitempty" yaml:"defaults"` // defaults that differ from the blocks'
 
-	home  *Catalogue // nil: p4lb's own
-	title string     // may contain names of parameters in braces
+	home  *Catalogue // nil: p4lb's own catalogue
+	title string     // may contain parameter names in braces
 }
 
 // catalogue returns the catalogue of the row.
@@ -77,8 +77,8 @@ func (r Row) named(k kind) string {
 	return r.Guard
 }
 
-// block returns the row's block of a kind: a granularity that no choice sees to
-// remembers.
+// block returns the row's block of a kind. If no choice remembers the paths of
+// flows, the granularity is one that does.
 func (r Row) block(k kind) *block {
 	b := r.catalogue().lookup(k, r.named(k))
 	if k == granularity && b.Instead != "" && !r.hashes() {
@@ -87,8 +87,8 @@ func (r Row) block(k kind) *block {
 	return b
 }
 
-// like returns the name of the row's block of a kind, or of the block that it is a
-// changed copy of.
+// like returns the name of the row's block of a kind. For an edited copy, it
+// returns the name of the original block.
 func (r Row) like(k kind) string {
 	if b := r.catalogue().lookup(k, r.named(k)); b != nil && b.Like != "" {
 		return b.Like
@@ -96,14 +96,14 @@ func (r Row) like(k kind) string {
 	return r.named(k)
 }
 
-// hashes reports whether the granularity need not remember a flow's path: the
-// choice does it, or draws it from the 5-tuple.
+// hashes reports whether the granularity need not remember a flow's path, because
+// the choice does, or draws the path from the 5-tuple.
 func (r Row) hashes() bool {
 	c := r.block(choice)
 	return c.Sees || c.CanHash && r.block(signal).Fixed
 }
 
-// canonical returns the name of a composition without a row.
+// canonical returns the name of a composition that is not a row of the catalogue.
 func (r Row) canonical() string {
 	name := r.Granularity + "-" + r.Signal + "-" + r.Choice
 	if r.Signal == "none" {
@@ -119,7 +119,7 @@ func (r Row) suffix() string {
 	return "+" + r.Guard
 }
 
-// validate returns the reason why a combination has no meaning.
+// validate returns an error if a combination of blocks has no meaning.
 func (r Row) validate() error {
 	g, s, c := r.block(granularity), r.block(signal), r.block(choice)
 	if len(c.On) > 0 && !slices.Contains(c.On, r.like(granularity)) {
@@ -141,7 +141,7 @@ func (r Row) refuse(format string, args ...any) error {
 	return fmt.Errorf("no scheme %s: %w", r.canonical(), fmt.Errorf(format, args...))
 }
 
-// Outside lists the row's blocks that are not p4lb's own.
+// Outside lists the row's blocks that belong to the user.
 func (r Row) Outside() []string {
 	var list []string
 	for _, k := range kinds {
@@ -152,12 +152,12 @@ func (r Row) Outside() []string {
 	return list
 }
 
-// Blocks lists the row's own.
+// Blocks lists the row's blocks.
 func (r Row) Blocks() []Block {
 	return lists.Map(kinds, func(k kind) Block { return Block{string(k), r.named(k), r.catalogue().lookup(k, r.named(k)).About} })
 }
 
-// Of p4lb's own catalogue:
+// These functions use p4lb's own catalogue.
 
 // Lookup calls Catalogue.Lookup of the standard catalogue.
 func Lookup(name string) (Row, error) { return Standard().Lookup(name) }

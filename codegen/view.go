@@ -13,11 +13,11 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A view is the one value that the templates get: a row with its parameters
-// set. Its methods name things, so that the templates need not compute.
+// A view is the value that templates receive: a row with its parameters set. Its
+// methods return names and numbers, so that templates need not compute.
 type view struct {
-	row    Row // as requested
-	runs   Row // the row as adapted to the role
+	row    Row // the requested row
+	runs   Row // the row after adaptation to the role
 	arch   *architecture
 	params Params
 	values map[string]Value
@@ -29,14 +29,14 @@ type view struct {
 	types     map[string]int
 	places    map[string]string
 	body      string
-	words     map[string]bool // names that the body has
-	mentioned []string        // names that comments have
+	words     map[string]bool // names in the body
+	mentioned []string        // names in comments
 	manifest  manifest.Manifest
 	registers []register // registers as declared in the program
 	word      string
-	using     []string // templates that are being executed
+	using     []string // templates being executed
 	steps     int      // number of template steps so far
-	err       error    // the first of a template that a method has called
+	err       error    // the first error of a template
 }
 
 func newView(row Row, p Params) (*view, error) {
@@ -51,7 +51,7 @@ func newView(row Row, p Params) (*view, error) {
 		return nil, err
 	}
 	if p.StatePath == "ghost" {
-		// The ghost thread exists only on Tofino 2, and knows only queue lengths.
+		// The ghost thread exists only on Tofino 2, and reads only queue lengths.
 		if arch.name != tofino2.name {
 			return nil, errors.New("state path ghost: the ghost thread is Tofino 2's, of t2na; want recirc")
 		}
@@ -67,7 +67,7 @@ func newView(row Row, p Params) (*view, error) {
 		v.runs.Granularity, v.runs.Choice = "flow", "hash"
 	}
 	if _, err := row.blocks(arch, p.StatePath, false); err != nil {
-		return nil, err // also for a row without leaves, which has no spines either
+		return nil, err // also for a row without leaves, because it has no spines either
 	}
 	if v.blocks, err = v.runs.blocks(arch, p.StatePath, v.transit()); err != nil {
 		return nil, err
@@ -127,7 +127,8 @@ func (p *Params) complete(row Row) error {
 	return nil
 }
 
-// transit reports whether the switch only forwards the decisions of the edges.
+// transit reports whether the switch only forwards according to decisions at the
+// edge.
 func (v *view) transit() bool { return v.row.block(signal).Edge && !v.Edge() }
 
 // Edge reports whether hosts are attached to the switch.
@@ -146,7 +147,7 @@ func (v *view) fit() error {
 	default:
 		p, ok := fitting.Paper(degree, v.params.Printed)
 		if !ok {
-			v.params.Runtime = true // the paper prints no coefficients: the controller sets them
+			v.params.Runtime = true // the paper does not print the coefficients, so the controller sets them
 			return nil
 		}
 		p = p.WithTau(v.values["tau"].Int / 1000)
@@ -183,14 +184,15 @@ func (v *view) Penultimate() int { return v.params.Ports - 2 }
 // Slots returns the slots of the largest group.
 func (v *view) Slots() []int { return count(v.params.Ports) }
 
-// Turns number the other paths that a rerouted packet may be offered, from 1.
+// Turns returns the numbers, from 1, of the other paths that a rerouted packet may
+// be offered.
 func (v *view) Turns() []int { return count(v.params.Ports)[1:] }
 
 // Draws returns the random draws of a sampled choice, at most one for each path.
 func (v *view) Draws() []int { return count(min(int(v.Int("d")), v.N())) }
 
-// Drawn returns the draws of a shuffle: as many as a sampled choice compares, or all for an
-// ordered choice.
+// Drawn returns the draws of a shuffle: as many as a sampled choice compares, or
+// all paths for an ordered choice.
 func (v *view) Drawn() []int {
 	if v.Few() {
 		return v.Slots()
@@ -212,31 +214,31 @@ func count(n int) []int {
 // Before returns k-1.
 func (v *view) Before(k int) int { return k - 1 }
 
-// Few reports whether an ordered choice looks for fewer paths than there are.
+// Few reports whether an ordered choice examines fewer paths than there are.
 func (v *view) Few() bool { return v.runs.like(choice) == "ordered" && int(v.Int("d")) < v.N() }
 
-// Shuffles reports whether paths are drawn without repeats.
+// Shuffles reports whether paths are drawn without repetition.
 func (v *view) Shuffles() bool { return v.runs.like(choice) == "sampled" || v.Few() }
 
 // Int returns the value of a parameter in the unit of the program.
 func (v *view) Int(name string) int64 {
 	value, ok := v.values[name]
 	if !ok {
-		panic(fmt.Errorf("%s has no parameter %q", v.row.Name, name)) // a template's error
+		panic(fmt.Errorf("%s has no parameter %q", v.row.Name, name)) // an error in a template
 	}
 	return v.arch.count(v.row.catalogue().param(name), value)
 }
 
-// Word returns the value of a parameter in the notation of users.
+// Word returns the value of a parameter as users write it.
 func (v *view) Word(name string) string { return v.values[name].Text }
 
 // Cut reports whether the clone session cuts off the payload of reports.
 func (v *view) Cut() bool { return v.params.StatePath == cutCopies }
 
-// Shared reports whether egress writes what ingress reads.
+// Shared reports whether egress writes registers that ingress reads.
 func (v *view) Shared() bool { return v.params.StatePath == "shared" }
 
-// Reported returns the annotation of metadata that reports carry.
+// Reported returns the annotation for metadata that reports carry.
 func (v *view) Reported() string {
 	if v.In("report") {
 		return "@field_list(FIELDS_REPORT)"
@@ -250,9 +252,10 @@ func (v *view) In(name string) bool {
 	return b != nil && slices.Contains(v.blocks, b)
 }
 
-// GroupPerLeaf reports whether group ids are leaf numbers. Tables by group then match a
-// prefix of the id, so that groups with the same paths share entries. Weights depend on
-// the leaf, and controllers of users write them.
+// GroupPerLeaf reports whether group ids are leaf numbers. Tables by group then
+// match a prefix of the id, so that groups with the same paths share entries. It is
+// not used with weights, because they depend on the leaf and users' controllers
+// write them.
 func (v *view) GroupPerLeaf() bool {
 	if v.row.like(signal) == "weights" {
 		return false
@@ -260,10 +263,10 @@ func (v *view) GroupPerLeaf() bool {
 	return v.In("flood") || v.Edge() && (v.In("overlay") || v.In("pathprobe"))
 }
 
-// Marks reports whether long queues mark probes.
+// Marks reports whether probes are marked at long queues.
 func (v *view) Marks() bool { return v.In("ecn") }
 
-// OneWay reports whether one-way delays are known.
+// OneWay reports whether the program measures one-way delays.
 func (v *view) OneWay() bool { return v.row.like(signal) == "one-way" }
 
 // Memory reports whether the granularity remembers the path of a flow.
@@ -277,7 +280,7 @@ func (v *view) Holds() string {
 	return v.runs.block(choice).Holds
 }
 
-// RemembersPath reports whether anything does.
+// RemembersPath reports whether any block remembers the path of a flow.
 func (v *view) RemembersPath() bool {
 	return v.Memory() || v.runs.like(choice) == "cautious" || v.runs.like(choice) == "ordered"
 }
@@ -295,7 +298,7 @@ func (v *view) FromHash() bool { return v.runs.like(granularity) == "flow" && v.
 // Load returns the register of a port's recent bytes.
 func (v *view) Load() string { return v.row.block(signal).Load.Register }
 
-// LoadSymbol returns the paper's symbol for it.
+// LoadSymbol returns the paper's symbol for this register.
 func (v *view) LoadSymbol() string { return v.row.block(signal).Load.Symbol }
 
 // positive lists the signals whose weights are at least 1.
@@ -335,7 +338,7 @@ func (v *view) DrawsFirst() bool {
 	return !v.arch.software && v.runs.like(choice) == "sampled" && v.runs.like(granularity) == "packet" && v.N() > 8
 }
 
-// AllPaths reports whether something is to be known about all paths at once.
+// AllPaths reports whether the program reads data of all paths at once.
 func (v *view) AllPaths() bool { return !v.DrawsFirst() || v.In("reroute") }
 
 // Attributes returns the values that the table candidates stores for each path, or nil
@@ -347,7 +350,7 @@ func (v *view) Attributes() []attribute {
 	return slices.Concat(lists.Map(v.blocks, func(b *block) []attribute { return b.Attributes })...)
 }
 
-// CandidateParams lists the parameters of set_candidates, a few to a line.
+// CandidateParams lists the parameters of set_candidates, with line breaks.
 func (v *view) CandidateParams() string {
 	var list []string
 	for _, a := range v.Attributes() {
@@ -367,12 +370,12 @@ func inLines(n int, list []string) string {
 	return strings.Join(lines, ",\n")
 }
 
-// A register is one of the manifest, and how the program declares it.
+// A register is a register of the manifest, with its declaration in the program.
 type register struct {
 	manifest.Register
 	Type    string `json:"type"`    // type in the program
 	Start   string `json:"start"`   // initial value of all cells in the program
-	Local   bool   `json:"local"`   // a control declares it
+	Local   bool   `json:"local"`   // declared by a control
 	Comment string `json:"comment"` // comment in the program; "": the meaning
 }
 
@@ -422,10 +425,10 @@ func (v *view) Degrees() []degreeRange {
 	var list []degreeRange
 	full, from := v.WindowBytes(), int64(0)
 	for _, c := range []struct {
-		below  int64 // percent
+		below  int64 // in percent
 		degree int
 	}{{25, 5}, {50, 3}, {70, 2}, {90, 1}} {
-		to := (full*c.below + 99) / 100 // the first that is not below
+		to := (full*c.below + 99) / 100 // the first number of bytes that is not below the limit
 		list = append(list, degreeRange{from, max(from, to-1), c.degree})
 		from = max(from, to-1) + 1
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// The signatures of this package use types of internal packages under the
-// names below, so that a program can refer to them.
+// The signatures of this package use types from internal packages. These aliases
+// make them available to other modules.
 
 // Plan is the complete configuration of a network: for each switch its
 // pipeline, table entries, groups, sessions and register values.
 type Plan = plan.Plan
 
-// Pipeline is a compiled program with its P4Info and manifest, shared by all
-// switches of one role.
+// Pipeline is a compiled program with its P4Info and manifest. All switches with
+// the same role share it.
 type Pipeline = plan.Pipeline
 
 // Target gives access to the switches of a network: it starts or finds them and

@@ -34,7 +34,7 @@ func (x *exchange) apply(ctx context.Context, steps []step) (taken int, err erro
 			batches[s.rank] = append(batches[s.rank], &steps[i])
 		}
 	}
-	// Registers, queues and filters first: packets are to find them right.
+	// Set registers, queues and filters first, so that packets find them correct.
 	for _, f := range []func() (int, error){
 		func() (int, error) { return x.writeCells(ctx, cells) },
 		func() (int, error) { return x.setQueues(ctx, queues) },
@@ -57,7 +57,7 @@ func (x *exchange) apply(ctx context.Context, steps []step) (taken int, err erro
 	return taken, nil
 }
 
-// writeCells writes neighbours that get the same value at once.
+// writeCells writes adjacent cells with the same value in one request.
 func (x *exchange) writeCells(ctx context.Context, list []step) (taken int, err error) {
 	for len(list) > 0 {
 		first, n := *list[0].cell, 1
@@ -83,8 +83,9 @@ func (x *exchange) setQueues(ctx context.Context, list []step) (taken int, err e
 	return taken, nil
 }
 
-// replace pushes a program. A switch that keeps sessions and groups loses them
-// first: inserted once more, they would make every copy twice.
+// replace pushes a program. Some switches keep sessions and groups when the program
+// changes. These are deleted first, because inserting them again would duplicate
+// every copy.
 func (x *exchange) replace(ctx context.Context, c *p4v1.ForwardingPipelineConfig, ran bool) error {
 	if x.link.Endpoint.Limits.KeepsReplication && ran {
 		have := &contents{objects: map[string]object{}}

@@ -59,7 +59,7 @@ func (c *Controller) atomically(ctx context.Context, jobs []*job) {
 		}
 		return
 	}
-	// Changed switches are restored even if ctx has ended.
+	// Restore the changed switches even if ctx has ended.
 	c.each(jobs, func(j *job) {
 		if j.report.Written == 0 && !j.report.Pushed {
 			j.give(fmt.Sprintf("not touched, since %s failed", failed))
@@ -74,8 +74,7 @@ func (c *Controller) atomically(ctx context.Context, jobs []*job) {
 	})
 }
 
-// give ends a job that has not come to anything, with a note unless it has an
-// error of its own.
+// give ends a job that did not complete, with a note unless it has its own error.
 func (j *job) give(note string) {
 	if j.report.Err == nil {
 		j.report.Notes = append(j.report.Notes, note)
@@ -94,7 +93,7 @@ func firstFailed(jobs []*job) string {
 	return ""
 }
 
-// remember takes the snapshot for a rollback.
+// remember takes the snapshot that a rollback needs.
 func (j *job) remember(ctx context.Context) error {
 	j.conn.Busy.Lock()
 	defer j.conn.Busy.Unlock()

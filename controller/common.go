@@ -72,14 +72,14 @@ func (s *commons) of(sw *plan.Switch, x *p4info.Index) *common {
 	return c
 }
 
-// A pool stores message parts that many entries share, because there are many entries with few
-// different values. The zero value stores nothing.
+// A pool stores parts of messages that many entries share. It saves memory because
+// many entries have few different values. The zero value stores nothing.
 type pool struct {
 	matches map[part]*p4v1.FieldMatch
 	params  map[part]*p4v1.Action_Param
 }
 
-// A part is a number for a field or for a parameter.
+// A part is a number in a field or parameter.
 type part struct {
 	id    uint32
 	value uint64
@@ -97,8 +97,8 @@ func (p pool) param(id uint32, value uint64) *p4v1.Action_Param {
 	})
 }
 
-// once returns the stored part. It makes and stores the part if there is a map, and otherwise
-// only makes it.
+// once returns the stored part for a key. If there is none, it creates the part
+// and, if there is a map, stores it.
 func once[T any](m map[part]*T, key part, make func() *T) *T {
 	if m[key] != nil {
 		return m[key]
@@ -110,7 +110,8 @@ func once[T any](m map[part]*T, key part, make func() *T) *T {
 	return made
 }
 
-// holds records an entry that a switch has exactly as in common.
+// holds reports whether e is equal to an entry in common, and records that the
+// switch has it.
 func (c *contents) holds(e *p4v1.TableEntry, with *common) bool {
 	if with == nil {
 		return false
@@ -125,8 +126,8 @@ func (c *contents) holds(e *p4v1.TableEntry, with *common) bool {
 	return ok
 }
 
-// find returns the index of an equal entry: the same message sent within this process,
-// or one with the same content.
+// find returns the index of an equal entry in common: the same message (if sent
+// within this process), or one with the same content.
 func (c *common) find(e *p4v1.TableEntry) (int, bool) {
 	if len(e.GetMatch()) == 0 {
 		return 0, false

@@ -16,19 +16,19 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/plan"
 )
 
-// Contents are the current or planned state of a switch: objects by key, in a
+// A contents is the current or planned state of a switch: objects by key, in a
 // canonical form for comparison.
 type contents struct {
 	objects map[string]object                  // entries, sessions, groups
 	members map[uint32]map[uint32]*p4v1.Action // members of profiles without a selector, by profile and id
-	common  *common                            // shared entries, wanted in addition
-	held    []bool                             // which entries of common the switch has as planned
-	cells   []plan.Cells                       // cells of registers, one by one
+	common  *common                            // shared entries, in addition to objects
+	held    []bool                             // for each entry of common, whether the switch has it
+	cells   []plan.Cells                       // register cells, one by one
 	queues  []plan.Queue
 	filters []plan.Filter
 }
 
-// An object is something that P4Runtime writes.
+// An object is an object that P4Runtime can write.
 type object struct {
 	entity *p4v1.Entity
 	value  string // the part that a modification changes
@@ -43,7 +43,7 @@ const (
 	rankReplication = iota
 	rankMember
 	rankEntry
-	rankRoute // leads packets to other entries
+	rankRoute // entries that lead packets to other entries
 	ranks
 )
 
@@ -91,7 +91,7 @@ func desired(s *plan.Switch, shared *commons) (*contents, error) {
 // noAction is the value of a default action that is the program's own.
 const noAction = ""
 
-// wants reports whether something is to be there.
+// wants reports whether the plan contains an object.
 func (c *contents) wants(key string) bool {
 	if _, ok := c.objects[key]; ok || c.common == nil {
 		return ok
@@ -110,7 +110,7 @@ func entryObject(e *p4v1.TableEntry, x *p4info.Index) object {
 		if t.Routes {
 			o.rank = rankRoute
 		}
-		if o.preset && (e.GetAction().GetAction() == nil || actionValue(e) == callValue(initialAction(t))) { // same as the program's initial default action
+		if o.preset && (e.GetAction().GetAction() == nil || actionValue(e) == callValue(initialAction(t))) { // equal to the program's initial default action
 			o.value = noAction
 		}
 	}
@@ -156,10 +156,10 @@ func replicas(ports []int) []*p4v1.Replica {
 	return list
 }
 
-// encodeEntry encodes an entry of a plan, which has been checked. The parts of
-// many may come from a pool. The entry of a table with an action selector gets a set of
-// actions. The entry of a table with any other profile gets its action, in whose place
-// diff puts the id of a member.
+// encodeEntry encodes a validated entry of a plan. It takes common parts from the
+// pool. The entry of a table with an action selector contains a set of actions. The
+// entry of a table with any other profile contains its action, which diff replaces by
+// the id of a member.
 func encodeEntry(x *p4info.Index, e plan.Entry, parts pool) *p4v1.TableEntry {
 	t := x.ByName[e.Table]
 	out := &p4v1.TableEntry{TableId: t.ID, IsDefaultAction: e.Match == nil, Priority: int32(e.Priority)}
@@ -233,7 +233,7 @@ func encodeMatch(f p4info.Field, m plan.Match, parts pool) *p4v1.FieldMatch {
 		if mask.Sign() == 0 {
 			return nil
 		}
-		value := new(big.Int).And(mask, new(big.Int).SetBytes(wideNumber(m.Upper, m.Value))) // bits that do not count are 0
+		value := new(big.Int).And(mask, new(big.Int).SetBytes(wideNumber(m.Upper, m.Value))) // bits outside of the mask are 0
 		out.FieldMatchType = &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: bytesOf(value), Mask: bytesOf(mask)}}
 	case configv1.MatchField_RANGE:
 		high := m.Value
@@ -250,7 +250,7 @@ func encodeMatch(f p4info.Field, m plan.Match, parts pool) *p4v1.FieldMatch {
 	return out
 }
 
-// wideNumber is number for 128 bits.
+// wideNumber is number for values of up to 128 bits.
 func wideNumber(upper, v uint64) []byte {
 	if upper == 0 {
 		return number(v)
@@ -264,7 +264,7 @@ func ones(width int) *big.Int {
 	return n.Sub(n, big.NewInt(1))
 }
 
-// bytesOf is number for any width.
+// bytesOf is number for values of any width.
 func bytesOf(n *big.Int) []byte {
 	if n.Sign() == 0 {
 		return []byte{0}
@@ -287,7 +287,7 @@ func trimmed(b []byte) []byte {
 	return b
 }
 
-// entryKey identifies an entry within its switch.
+// entryKey returns a key that identifies an entry within its switch.
 func entryKey(e *p4v1.TableEntry) string { return string(appendKey(nil, e)) }
 
 func appendKey(b []byte, e *p4v1.TableEntry) []byte {
@@ -303,7 +303,7 @@ func appendKey(b []byte, e *p4v1.TableEntry) []byte {
 	return b
 }
 
-// ordered returns a list sorted by id. It usually is sorted already.
+// ordered returns a list sorted by id. Usually the list is already sorted.
 func ordered[T any](list []T, id func(T) uint32) []T {
 	byID := func(a, b T) int { return cmp.Compare(id(a), id(b)) }
 	if slices.IsSortedFunc(list, byID) {
@@ -314,7 +314,8 @@ func ordered[T any](list []T, id func(T) uint32) []T {
 	return list
 }
 
-// appendMatch writes a match; the kinds tell themselves apart.
+// appendMatch appends an encoding of a match that is unique among all kinds of
+// match.
 func appendMatch(b []byte, f *p4v1.FieldMatch) []byte {
 	switch m := f.GetFieldMatchType().(type) {
 	case *p4v1.FieldMatch_Exact_:

@@ -19,8 +19,9 @@ const (
 	defaultParallel = 16
 	defaultTimeout  = 10 * time.Second
 
-	// attempts is how often a switch is read, changed and read again before it counts as failed.
-	// Further attempts occur only if the switch disappears or loses its state meanwhile.
+	// attempts is how often a switch is read, changed and read again before it
+	// counts as failed. A second attempt is needed only if the switch disappears or
+	// loses its state in between.
 	attempts = 4
 )
 
@@ -35,10 +36,10 @@ type Controller struct {
 
 	mu   sync.Mutex
 	plan *plan.Plan
-	good map[string]int // the epoch of a connection in which its switch was verified
+	good map[string]int // for each switch, the epoch of the connection in which it was verified
 }
 
-// New starts a target and begins to connect to its switches.
+// New starts a target and starts to connect to its switches.
 func New(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Controller, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func New(ctx context.Context, p *Plan, t Target, o DeployOptions) (*Controller, 
 	}
 	c := &Controller{target: t, opts: o, conns: map[string]*primary.Conn{}, plan: p, good: map[string]int{}}
 	for _, s := range p.Switches {
-		// The connections outlive ctx, which bounds the deployment's beginning.
+		// The connections outlive ctx, which only bounds the start.
 		c.conns[s.Name] = primary.New(context.WithoutCancel(ctx), s.Name, t, o.primary())
 	}
 	return c, nil
@@ -142,7 +143,7 @@ func (c *Controller) carryOut(ctx context.Context, p *plan.Plan, o DeployOptions
 	return r, &plan.Error{Err: fmt.Errorf("%s is %s, the plan has it %s", l.Object, l.Before, l.After), Hint: "deploy again sets the links"}
 }
 
-// linkChanges lists the links of the target that are not as a topology has them.
+// linkChanges lists the target's links whose state differs from the topology.
 func (c *Controller) linkChanges(t *fabric.Topology) (list []report.Change, err error) {
 	linker, ok := c.target.(target.Linker)
 	if !ok {
@@ -197,7 +198,7 @@ func (m *meter) step(name, step string) {
 	}
 }
 
-// The last step of a switch.
+// The final steps of a switch.
 const (
 	stepDone   = "done"
 	stepFailed = "failed"

@@ -13,13 +13,14 @@ import (
 
 // DeployOptions configure a deployment. The zero value works.
 type DeployOptions struct {
-	// Election is the smallest election id for becoming primary; zero: 1. By itself it does not
+	// Election is the smallest election id to use; zero: 1. This alone does not
 	// displace another controller.
 	Election ElectionID
-	// Takeover: where another controller is primary, exceed its election id.
+	// Takeover: if another controller is primary, use a higher election id.
 	Takeover bool
-	// Backup: if another controller is primary, wait until it is gone, both at first and later.
-	// Without it, a displaced controller leaves the switch to the other one permanently.
+	// Backup: if another controller is primary, wait until it is gone, both at
+	// first and later. Without it, a controller that was displaced never tries
+	// again.
 	Backup bool
 	// DryRun only finds the differences. It writes nothing and does not become
 	// primary.

@@ -16,8 +16,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A step is a change with how it is made: by an update, by writing a cell, or
-// by setting a queue or a filter.
+// A step is a change and the way to make it: an update, a write of a cell, or a
+// setting of a queue or filter.
 type step struct {
 	report.Change
 	update *p4v1.Update
@@ -27,8 +27,8 @@ type step struct {
 	filter *plan.Filter
 }
 
-// diff returns the steps from the current to the planned state of a switch. Unreadable
-// cells, queues and filters are in neither.
+// diff returns the steps from the current to the planned state of a switch. It
+// ignores cells, queues and filters that cannot be read.
 func (x *exchange) diff(have, want *contents) []step {
 	list := x.commonSteps(have, want.common)
 	changes, ids := x.memberSteps(have, want)
@@ -73,7 +73,7 @@ var updateTypes = map[report.Kind]p4v1.Update_Type{
 	report.Insert: p4v1.Update_INSERT, report.Modify: p4v1.Update_MODIFY, report.Delete: p4v1.Update_DELETE,
 }
 
-// cellSteps compares cells that are known on both sides; both are in order.
+// cellSteps compares cells that are known on both sides. Both lists are in order.
 func cellSteps(have, want []plan.Cells) []step {
 	values := map[plan.Cells]uint64{}
 	for _, h := range have {
@@ -116,7 +116,7 @@ func (x *exchange) queueSteps(have, want []plan.Queue) []step {
 	return list
 }
 
-// describe names an object by the names of the program.
+// describe returns a description of an object with the names of the program.
 func describe(x *p4info.Index, e *p4v1.Entity) string {
 	if r := e.GetPacketReplicationEngineEntry(); r != nil {
 		if g := r.GetMulticastGroupEntry(); g != nil {
@@ -148,7 +148,7 @@ func describe(x *p4info.Index, e *p4v1.Entity) string {
 	return b.String()
 }
 
-// showMatch writes a match: addresses as such.
+// showMatch formats a match. It formats addresses as addresses.
 func showMatch(f p4info.Field, m *p4v1.FieldMatch) string {
 	if l := m.GetLpm(); l != nil && f.Width == 32 {
 		return fmt.Sprintf("%s/%d", plan.FormatNumber(numberOf(l.GetValue()), 32), l.GetPrefixLen())

@@ -56,10 +56,10 @@ func passing(err error) bool {
 	return errors.Is(err, target.ErrUnreachable) || errors.Is(err, target.ErrNotPrimary) || errors.Is(err, errUnsettled) || errors.Is(err, errChanged)
 }
 
-// errUnsettled reports that a switch does not hold the changes that it accepted.
+// errUnsettled reports that a switch does not have the changes that it accepted.
 var errUnsettled = errors.New("the switch does not hold the changes that it accepted")
 
-// errChanged is a refusal that another look may resolve.
+// errChanged wraps a rejection that may disappear if the switch is read again.
 var errChanged = fmt.Errorf("%w", target.ErrRefused)
 
 // config reads the program that the switch runs; nil: none.
@@ -92,7 +92,7 @@ func (x *exchange) push(ctx context.Context, c *p4v1.ForwardingPipelineConfig) e
 	return nil
 }
 
-// Read reads entities.
+// read reads entities.
 func (x *exchange) read(ctx context.Context, what string, list ...*p4v1.Entity) ([]*p4v1.Entity, error) {
 	fault := func(err error) error { return x.fault(err, "reading "+what) }
 	if local := x.link.Endpoint.Local; local != nil {
@@ -105,8 +105,8 @@ func (x *exchange) read(ctx context.Context, what string, list ...*p4v1.Entity) 
 	return readEntities(ctx, x.link, x.timeout, x.index.Holds(), fault, list...)
 }
 
-// Limits of an answer: bytes in addition to bytes for each possible entity, and pauses
-// in addition to a time for each received entity.
+// Limits of a response. Its size may be a constant plus an amount for each possible
+// entity; its time may be a constant plus an amount for each received entity.
 const (
 	answerBytes = 16 << 20
 	entityBytes = 1 << 10
@@ -154,8 +154,8 @@ func readEntities(ctx context.Context, l *primary.Link, patience time.Duration, 
 	}
 }
 
-// Write attempts updates, and returns how many the switch has taken. The error
-// is about the first that it has not.
+// write tries to apply updates, and returns how many the switch has accepted. The
+// error is about the first rejected one.
 func (x *exchange) write(ctx context.Context, list []*p4v1.Update, name func(i int) string) (taken int, err error) {
 	batch := cmp.Or(x.link.Endpoint.Limits.Batch, 1000)
 	for from := 0; from < len(list); from += batch {

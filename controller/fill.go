@@ -44,7 +44,7 @@ func Fill(ctx context.Context, name string, t Target, p *Pipeline, updates []*p4
 	return at, err
 }
 
-// forwarding returns a program as P4Runtime's config.
+// forwarding returns a program as a pipeline config for P4Runtime.
 func forwarding(p *plan.Pipeline, x *p4info.Index) *p4v1.ForwardingPipelineConfig {
 	return &p4v1.ForwardingPipelineConfig{
 		P4Info: p.P4Info, P4DeviceConfig: p.Config, Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: x.Cookie},

@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/report"
 )
 
-// liveFilters reads how the filters are set.
+// liveFilters reads the settings of the filters.
 func (x *exchange) liveFilters(ctx context.Context, c *contents, want []plan.Filter) (err error) {
 	f := x.link.Endpoint.Filters
 	if f == nil {

@@ -13,25 +13,24 @@ import (
 type Holder interface {
 	// Tables returns the fill levels of the program's tables.
 	Tables(ctx context.Context) ([]TableFill, error)
-	// Counters lists the cells of the program's counters that have counted
-	// something.
+	// Counters lists the counter cells that are not zero.
 	Counters(ctx context.Context) ([]CounterCell, error)
 }
 
-// A TableFill is how many entries a table has.
+// A TableFill is the number of entries in a table.
 type TableFill struct {
 	Table   string
 	Entries int
 	Size    int64 // capacity
-	// Count is the sum of its direct counter over all entries, or nil without a
-	// counter.
+	// Count is the sum of the direct counter over all entries, or nil if there is
+	// no counter.
 	Count *Count
 }
 
-// A Count is of packets and bytes. A counter may count one of them alone.
+// A Count holds packets and bytes. Some counters count only one of the two.
 type Count struct{ Packets, Bytes int64 }
 
-// A CounterCell is one of a counter that has counted something.
+// A CounterCell is a counter cell that is not zero.
 type CounterCell struct {
 	Counter string
 	Cell    int64
@@ -71,7 +70,7 @@ func (p *p4Peek) Tables(ctx context.Context) (list []TableFill, err error) {
 	return list, nil
 }
 
-// Counters lists the cells of the program's counters that have counted something.
+// Counters lists the counter cells that are not zero.
 func (p *p4Peek) Counters(ctx context.Context) (list []CounterCell, err error) {
 	for _, c := range p.info.GetCounters() {
 		name := c.GetPreamble().GetName()

@@ -61,7 +61,7 @@ func (j *job) deploy(ctx context.Context) error {
 		}
 		j.opts.Log.Debug("once more", "switch", j.plan.Name, "after", err)
 		select {
-		case <-changed: // the connection is another one
+		case <-changed: // there is a new connection
 		case <-time.After(pause):
 		case <-ctx.Done():
 		}
@@ -69,7 +69,7 @@ func (j *job) deploy(ctx context.Context) error {
 	}
 }
 
-// attempt reads, changes and reads again.
+// attempt reads the switch, changes it, and reads it again.
 func (j *job) attempt(ctx context.Context, x *exchange, epoch int) error {
 	defer func() { j.report.Notes = x.notes }()
 	want, err := desired(j.plan, &j.c.common)
@@ -186,7 +186,7 @@ func (j *job) push(ctx context.Context, x *exchange, ran bool, want, have *conte
 	return err
 }
 
-// verify reads the switch again and returns an error if a difference is left.
+// verify reads the switch again and returns an error if there is a difference.
 func (j *job) verify(ctx context.Context, x *exchange, want *contents) error {
 	j.step("verify")
 	push, _, err := j.look(ctx, x)

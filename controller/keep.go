@@ -9,8 +9,9 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/report"
 )
 
-// Keep restores the plan of a switch whenever it has returned, until ctx is done. It calls
-// changed for every switch that it has checked, one at a time; changed may be nil.
+// Keep restores the plan of a switch whenever the switch has restarted or
+// reconnected, until ctx is done. It calls changed for every switch that it has
+// checked, one at a time; changed may be nil.
 func (c *Controller) Keep(ctx context.Context, changed func(SwitchReport)) error {
 	var telling sync.Mutex
 	tell := func(r report.Switch) {
@@ -60,8 +61,8 @@ func (c *Controller) keepOne(ctx context.Context, name string, conn *primary.Con
 	}
 }
 
-// due reports whether a switch is there and has not been looked at since; if
-// not, changed is closed when that may be different.
+// due reports whether a switch is connected but not yet checked since then. If not,
+// changed is closed when this may change.
 func (c *Controller) due(name string, conn *primary.Conn) (changed <-chan struct{}, due bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,8 +19,8 @@ type LoopOptions struct {
 	Timeout time.Duration
 	// BackOff is the pause of a task after a failed access to a switch; 0: 1 s.
 	BackOff time.Duration
-	// Log hears when a task begins to fail and when it works again; nil is
-	// silence.
+	// Log receives events when a task begins to fail and when it works again; nil
+	// discards them.
 	Log *slog.Logger
 	// Window is the time over which the loop measures whether tasks keep their periods; 0: 3 s.
 	Window time.Duration
@@ -43,9 +43,9 @@ type LoopReport struct {
 	Late   time.Duration // longest delay of a task after its due time
 }
 
-// Loop runs tasks on the switches of the controller in real time, until ctx is
-// done: one goroutine, which waits for the task that is due next. Tasks that
-// fail are tried again.
+// Loop runs tasks on the controller's switches in real time until ctx is done. One
+// goroutine runs all tasks in the order of their due times. It retries tasks that
+// fail.
 func (c *Controller) Loop(ctx context.Context, tasks []Task, o LoopOptions) LoopReport {
 	o.Timeout = cmp.Or(o.Timeout, time.Second)
 	o.BackOff = cmp.Or(o.BackOff, time.Second)
@@ -66,10 +66,10 @@ func (c *Controller) Loop(ctx context.Context, tasks []Task, o LoopOptions) Loop
 type pacedTask struct {
 	task.Task
 	loop *loop
-	rest time.Duration // how many times as long as it ran
+	rest time.Duration // the pause, as a multiple of the run time
 
 	began  time.Duration // time of the latest run
-	period time.Duration // intended until the next run, 0 after an error
+	period time.Duration // intended time until the next run; 0 after an error
 }
 
 // waitingPeriod is the shortest interval between runs of a task that can wait. Its register reads
@@ -149,7 +149,7 @@ type loop struct {
 	opts   LoopOptions
 	fabric task.Fabric
 	broken map[string]string // the last error of each task that fails
-	paces  map[string]*pace  // pace of each kind of task
+	paces  map[string]*pace  // for each kind of task
 	report LoopReport
 }
 
@@ -188,7 +188,7 @@ func (l *loop) run(ctx context.Context, s *task.Schedule) LoopReport {
 	return l.report
 }
 
-// A liveFabric is the switches of a controller as tasks reach them.
+// A liveFabric gives tasks access to the switches of a controller.
 type liveFabric struct {
 	ctx       context.Context
 	timeout   time.Duration
@@ -200,7 +200,7 @@ func (f *liveFabric) limited() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(f.ctx, f.timeout)
 }
 
-// reach opens the access to the registers of a switch, once.
+// reach opens the access to a switch's registers on first use.
 func (f *liveFabric) reach(sw string) (registers.Access, error) {
 	if r := f.registers[sw]; r != nil {
 		return r, nil
@@ -213,7 +213,7 @@ func (f *liveFabric) reach(sw string) (registers.Access, error) {
 	return r, nil
 }
 
-// ReadRegister reads through whatever the target speaks.
+// ReadRegister reads with the protocol of the target.
 func (f *liveFabric) ReadRegister(sw, register string, from, to int, dst []uint64) ([]uint64, error) {
 	r, err := f.reach(sw)
 	if err != nil {
@@ -229,7 +229,7 @@ func (f *liveFabric) ReadRegister(sw, register string, from, to int, dst []uint6
 	return list, err
 }
 
-// WriteRegister writes through whatever the target speaks.
+// WriteRegister writes with the protocol of the target.
 func (f *liveFabric) WriteRegister(sw, register string, from, to int, value uint64) error {
 	r, err := f.reach(sw)
 	if err != nil {
@@ -251,7 +251,7 @@ func (f *liveFabric) Clock(sw string) (time.Duration, error) {
 	return r.Clock(ctx)
 }
 
-// PacketOut sends the frame as P4Runtime does.
+// PacketOut sends the frame with P4Runtime.
 func (f *liveFabric) PacketOut(sw string, frame []byte) error {
 	ctx, cancel := f.limited()
 	defer cancel()
@@ -269,7 +269,7 @@ func (f *liveFabric) PacketAt(sw string, port int, frame []byte) error {
 	return registers.Inject(ctx, r, port, frame)
 }
 
-// QueuesEmpty asks the target, if it supports this.
+// QueuesEmpty calls the target's method, if it has one.
 func (f *liveFabric) QueuesEmpty(sw string) (bool, error) {
 	r, err := f.reach(sw)
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
-// A Peek reads the registers of a switch without being one of its controllers,
-// which every server allows. By P4Runtime it cannot write.
+// A Peek reads the registers of a switch without being its controller, which every
+// server allows. With P4Runtime, it cannot write.
 type Peek interface {
 	Registers
 	io.Closer
 }
 
-// NewPeek reads from the switch at an endpoint which program it runs.
+// NewPeek connects to an endpoint and reads which program the switch runs.
 func NewPeek(ctx context.Context, e Endpoint, timeout time.Duration) (Peek, error) {
 	conn, err := primary.Dial(e, timeout)
 	if err != nil {
@@ -43,7 +43,7 @@ func NewPeek(ctx context.Context, e Endpoint, timeout time.Duration) (Peek, erro
 	return p, nil
 }
 
-// A p4Peek reads by P4Runtime.
+// A p4Peek is a Peek that uses P4Runtime.
 type p4Peek struct {
 	p4Registers
 	info *configv1.P4Info
@@ -52,13 +52,13 @@ type p4Peek struct {
 
 var _ Holder = (*p4Peek)(nil)
 
-// A sessionPeek reads by another protocol, such as BfRt.
+// A sessionPeek is a Peek that uses another protocol, such as BfRt.
 type sessionPeek struct {
 	registers.Access
 	conn *grpc.ClientConn
 }
 
-// A countingPeek also gives access to the counters of ports.
+// A countingPeek is a Peek that can also read the counters of ports.
 type countingPeek struct {
 	sessionPeek
 	registers.Meter

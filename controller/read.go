@@ -57,15 +57,15 @@ func (x *exchange) live(ctx context.Context, want *contents) (*contents, error) 
 	return c, x.liveFilters(ctx, c, want.filters)
 }
 
-// Fixed reports whether an entry belongs to the program. Servers before version 1.4 do not mark
-// such entries.
+// fixed reports whether an entry belongs to the program. Servers before version 1.4
+// do not mark such entries.
 func (x *exchange) fixed(e *p4v1.TableEntry) bool {
 	t := x.index.ByID[e.GetTableId()]
 	return t != nil && t.Fixed
 }
 
-// liveReplication reads clone sessions and multicast groups, which are there
-// before any program on some switches.
+// liveReplication reads clone sessions and multicast groups. Some switches have
+// them even before a program is loaded.
 func (x *exchange) liveReplication(ctx context.Context, c *contents) error {
 	if x.link.Endpoint.Limits.NoReplication {
 		return nil
@@ -138,7 +138,7 @@ func (x *exchange) liveCells(ctx context.Context, c *contents, want []plan.Cells
 
 func nameCells(list []plan.Cells) string {
 	names := lists.Map(list, func(c plan.Cells) string { return c.Register })
-	return fmt.Sprint(slices.Compact(names)) // cells of a register are adjacent
+	return fmt.Sprint(slices.Compact(names)) // the cells of a register are adjacent in the list
 }
 
 func (x *exchange) liveQueues(ctx context.Context, c *contents, want []plan.Queue) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
-// p4Registers reaches registers by P4Runtime, where the server can.
+// p4Registers accesses registers with P4Runtime, if the server supports that.
 type p4Registers struct {
 	link     *primary.Link
 	index    *p4info.Index
@@ -26,8 +26,9 @@ type p4Registers struct {
 	election func() *p4v1.Uint128
 }
 
-// oneByOne is the number of cells up to which only these are asked for: a
-// register by path has 16,384 of which a fabric uses some hundred.
+// oneByOne is the largest number of cells that are requested individually instead
+// of reading the whole register. A register by path has 16,384 cells, of which a
+// network uses a few hundred.
 const oneByOne = 512
 
 // mostCells is the size limit for registers that are read. A switch reports its own program, so
@@ -91,7 +92,7 @@ func (r *p4Registers) Write(ctx context.Context, name string, from, to int, valu
 	return registerFault(err, "writing", name)
 }
 
-// Clock cannot be had by P4Runtime.
+// Clock always fails, because P4Runtime has no clock.
 func (r *p4Registers) Clock(context.Context) (time.Duration, error) { return 0, registers.ErrNoClock }
 
 func (r *p4Registers) find(name string, from, to int) (*p4info.Register, error) {
@@ -119,7 +120,7 @@ func cellNumber(r *p4info.Register, d *p4v1.P4Data) uint64 {
 	return v
 }
 
-// cellData returns the message for such a number.
+// cellData is the inverse of cellNumber.
 func cellData(r *p4info.Register, v uint64) *p4v1.P4Data {
 	if len(r.Members) == 0 {
 		return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: number(v)}}
@@ -162,8 +163,7 @@ func registerFault(err error, doing, name string) error {
 	return fmt.Errorf("%s register %s: %w: %s (%v)", doing, name, target.ErrRefused, msg, code)
 }
 
-// switchRegisters reaches the registers of a switch by whatever its present
-// connection offers.
+// switchRegisters accesses the registers of a switch over its current connection.
 type switchRegisters struct {
 	conn    *primary.Conn
 	plan    *plan.Switch

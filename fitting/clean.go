@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// Outliers is a rule for rows that lie too far out. The zero value drops none.
+// Outliers is a rule that identifies outliers. The zero value drops no rows.
 type Outliers struct {
 	Rule string // "", "iqr", "mad" or "sigma"
 	K    float64
 }
 
-// outlierRules are the rules with their usual factors.
+// outlierRules maps the rules to their default factors.
 var outlierRules = map[string]float64{"iqr": 3, "mad": 6, "sigma": 5}
 
-// ParseOutliers reads none, or a rule with its factor: iqr, mad:4, sigma:3.5.
+// ParseOutliers parses none, or a rule with an optional factor: iqr, mad:4,
+// sigma:3.5.
 func ParseOutliers(s string) (Outliers, error) {
 	if s == "" || s == "none" {
 		return Outliers{}, nil
@@ -35,7 +36,7 @@ func ParseOutliers(s string) (Outliers, error) {
 	return Outliers{name, k}, nil
 }
 
-// String returns the rule in the notation of ParseOutliers.
+// String returns the rule in the format of ParseOutliers.
 func (o Outliers) String() string {
 	if o.Rule == "" {
 		return "none"
@@ -56,10 +57,9 @@ func (o Outliers) Explain() string {
 	return "none"
 }
 
-// Dropped counts the rows that Clean drops, each by the first reason that
-// applies.
+// Dropped counts the rows that Clean drops, by the first reason that applies.
 type Dropped struct {
-	Missing  int `json:"missing"` // no number: empty, null or NaN
+	Missing  int `json:"missing"` // not a number: empty, null or NaN
 	Infinite int `json:"infinite"`
 	Negative int `json:"negative"`
 	Outlier  int `json:"outlier"`
@@ -82,8 +82,8 @@ func (d *Dropped) accept(r Row) bool {
 	return false
 }
 
-// Clean drops meaningless rows, then the rows that the rule classifies as outliers in
-// any column. The limits are computed once, from the meaningful rows.
+// Clean drops invalid rows, and then the rows that the rule classifies as outliers
+// in any column. The limits are computed once, from the valid rows.
 func (s *Rows) Clean(rule Outliers) (Dropped, error) {
 	var d Dropped
 	s.keep(d.accept)
@@ -154,7 +154,7 @@ func quantile(v []float64, q float64) float64 {
 	k := int(q * float64(len(v)-1))
 	lo, hi := 0, len(v)-1
 	for lo < hi {
-		// Hoare's selection, about the middle element.
+		// Hoare's quickselect, with the middle element as pivot.
 		pivot, i, j := v[(lo+hi)/2], lo, hi
 		for i <= j {
 			for v[i] < pivot {

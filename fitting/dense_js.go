@@ -1,7 +1,7 @@
 package fitting
 
-// A browser evaluates polynomials and fits none, so the engine of the playground does
-// without LAPACK, a tenth of its size.
+// In a browser, the playground evaluates polynomials but never fits them. So its
+// engine omits LAPACK, which would be a tenth of its size.
 
 func singularValues(int, []float64) []float64 { return nil }
 

@@ -76,7 +76,8 @@ func (d *design) columns(b int) {
 	}
 }
 
-// triangles folds the training rows, each fold by itself. weight may be nil.
+// triangles folds the training rows into one triangle for each fold. weight may be
+// nil.
 func (s *Rows) triangles(ctx context.Context, degree int, p Spans, of split, folds int, weight func(Row) float64) ([]*triangle, error) {
 	list := make([]*design, max(folds, 1))
 	for i := range list {
@@ -106,7 +107,7 @@ func (s *Rows) triangles(ctx context.Context, degree int, p Spans, of split, fol
 	return out, nil
 }
 
-// join merges all triangles but the one with the index without.
+// join merges all triangles except the one with index without.
 func join(list []*triangle, without int) *triangle {
 	var sum *triangle
 	for i, t := range list {
@@ -115,7 +116,7 @@ func join(list []*triangle, without int) *triangle {
 		case sum == nil:
 			sum = t.clone()
 		default:
-			// The sum then represents the rows of both.
+			// The sum then represents the rows of both triangles.
 			block := make([]float64, sum.n*sum.n)
 			for i := range sum.n {
 				for j := i; j < sum.n; j++ {

@@ -5,19 +5,15 @@ package fitting
 // QALL (Section V) fits the traffic that leaves a port as a polynomial in the
 // occupancy L of its queue and the interval T between departures, and uses the
 // polynomial as the port's congestion index. The paper states the problem as
-// ordinary least squares over the products L^i·T^j (Eq. 7). Solved as stated,
-// with the powers themselves and the normal equations, it loses all digits long
-// before degree 10. Here
+// ordinary least squares over the products L^i·T^j (Eq. 7). With the powers
+// themselves and the normal equations, the solution would lose all its digits long
+// before degree 10. Therefore
 //
 //   - each column is scaled to 0..1 by its range (the paper's "maximum and
 //     minimum normalization"), and the unknowns are the coefficients of products
 //     of Chebyshev polynomials (basis.go);
-//   - the rows go once through a QR decomposition that keeps a triangle only
-//     (triangle.go), so that the length of the data does not matter, and every
-//     fold of the cross-validation and every lower degree comes out of the same
-//     pass;
-//   - only at the end are the coefficients turned into those of the powers, which
-//     the switch evaluates.
+//   - the rows pass once through a QR decomposition that keeps only a triangle (triangle.go). Memory does not depend on the number of rows, and one pass gives the results for every fold of the cross-validation and for every lower degree;
+//   - the coefficients are converted to coefficients of the powers, which the switch evaluates, only at the end.
 
 import (
 	"context"
@@ -37,15 +33,15 @@ const (
 // Options configure a fit. The zero value fits all rows by least squares and chooses
 // the degree by cross-validation.
 type Options struct {
-	Degree int  // 0: the lowest that cross-validation finds no worse than the best
-	Sweep  bool // report every degree up to MaxDegree as well
+	Degree int  // 0: the lowest degree that cross-validation does not find worse than the best
+	Sweep  bool // also report every degree up to MaxDegree
 	Test   float64
 	Folds  int // folds of the cross-validation; 0: 10 if the degree is to be chosen, otherwise none
 	Seed   uint64
 
-	Ridge    float64 // penalty on the squares of the coefficients but the constant, per row
-	Huber    float64 // residuals count linearly above this many standard deviations; 0: never
-	Monotone bool    // force the fit to rise with L and to fall with T
+	Ridge    float64 // penalty on the squares of all coefficients but the constant, per row
+	Huber    float64 // residuals beyond this many standard deviations count linearly; 0: never
+	Monotone bool    // force the fit to rise with L and fall with T
 }
 
 func (o Options) validate() error {
@@ -87,7 +83,7 @@ type Fit struct {
 	cheb []float64
 }
 
-// A CV is the error found by cross-validation.
+// A CV is the result of the cross-validation.
 type CV struct {
 	Folds  int     `json:"folds"`
 	RMSE   float64 `json:"rmse"`
@@ -111,7 +107,7 @@ type DegreeFit struct {
 type RankError struct {
 	Degree, Terms, Rank int
 	Cond                float64
-	Possible            int // the highest degree that the data determine, 0 for none
+	Possible            int // the highest degree that the data determine; 0: none
 }
 
 func (e *RankError) Error() string {
@@ -119,10 +115,10 @@ func (e *RankError) Error() string {
 		e.Degree, e.Terms, e.Rank, e.Cond)
 }
 
-// ErrNoRows is returned if no row is left to fit.
+// ErrNoRows is returned if no row is left for the fit.
 var ErrNoRows = errors.New("there are no rows to fit")
 
-// Fit fits a polynomial to rows that Clean has gone through. It reorders them.
+// Fit fits a polynomial to rows that Clean has processed. It reorders them.
 func (s *Rows) Fit(ctx context.Context, o Options) (*Fit, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -165,8 +161,8 @@ type problem struct {
 // train is the number of training rows.
 func (p *problem) train() int { return p.rows.n - p.of.test }
 
-// smallest is the number of rows that the smallest training set has, a fold of
-// the cross-validation being left out.
+// smallest returns the size of the smallest training set, in which one fold of the
+// cross-validation is left out.
 func (p *problem) smallest() int {
 	if k := p.opts.Folds; k > 1 {
 		return p.train() - (p.train()+k-1)/k
@@ -174,8 +170,8 @@ func (p *problem) smallest() int {
 	return p.train()
 }
 
-// sweep solves the problem for the degrees asked for by plain least squares,
-// and settles the degree.
+// sweep solves the problem by plain least squares for the requested degrees, and
+// chooses the degree.
 func (p *problem) sweep(f *Fit) error {
 	first, last := p.opts.Degree, p.opts.Degree
 	if p.opts.Degree == 0 || p.opts.Sweep {
@@ -222,7 +218,7 @@ func (p *problem) possible(d int) int {
 	return 0
 }
 
-// rests returns the training sets of the cross-validation: all folds but one.
+// rests returns the training sets of the cross-validation: all folds except one.
 func (p *problem) rests() []*triangle {
 	if len(p.folds) < 2 {
 		return nil
@@ -234,7 +230,7 @@ func (p *problem) rests() []*triangle {
 	return list
 }
 
-// validate returns the error of a fit with k terms in the fold that was left out.
+// validate returns the error of a fit with k terms on the folds that were left out.
 func (p *problem) validate(rests []*triangle, k int) *CV {
 	if rests == nil {
 		return nil
@@ -315,7 +311,7 @@ func (p *problem) refine(f *Fit) error {
 	return nil
 }
 
-// leading returns the problem of the first k columns.
+// leading returns the problem restricted to the first k columns.
 func (t *triangle) leading(k int) *triangle {
 	if k == t.n-1 {
 		return t

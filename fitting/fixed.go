@@ -10,7 +10,7 @@ import (
 // FixOptions configure the conversion of a fit to integers. The zero value scales by
 // 1000 and uses the narrowest accumulator that holds the sum.
 type FixOptions struct {
-	Scale int64 // 0: defaultScale, or less where that does not fit in the width; see Auto
+	Scale int64 // 0: defaultScale, or less if that does not fit into the width; see Auto
 	Auto  bool  // take the largest power of ten that fits, instead of Scale
 	Width int   // bits of the accumulator, sign included; 0: 64 or 128
 }
@@ -19,7 +19,7 @@ const (
 	// defaultScale is the scale of the coefficients. It has one digit more than the paper's 100.
 	defaultScale = 1000
 
-	// maxIndex bounds C_max: the weights of 16 ports are summed up in 32 bits.
+	// maxIndex bounds C_max, because the weights of 16 ports are summed in 32 bits.
 	maxIndex = 1 << 28
 
 	maxScale = 1_000_000_000
@@ -42,10 +42,10 @@ func (o FixOptions) validate() error {
 type OverflowError struct {
 	Width, Need int
 	Scale       int64
-	Term        Term     // the largest one
+	Term        Term     // the term with the largest value
 	Coeff       int64    // coefficient of the term
-	Reach       *big.Int // the magnitude that this term alone can reach
-	Possible    int64    // the largest scale that would do, 0 for none
+	Reach       *big.Int // the largest magnitude of this term alone
+	Possible    int64    // the largest scale that fits; 0: none
 }
 
 func (e *OverflowError) Error() string {
@@ -65,7 +65,7 @@ func power2(x *big.Int) string {
 	return fmt.Sprintf("2^%.1f", math.Log2(f))
 }
 
-// String writes a term as the paper does: L²·T is L^2·T.
+// String formats a term as in the paper: L²·T is L^2·T.
 func (t Term) String() string {
 	text := ""
 	for _, x := range []struct {
@@ -155,14 +155,14 @@ func (p Poly) unitOf(s Spans, rows *Rows) (l, t affine) {
 	return l, t
 }
 
-// Bytes are a measurement as the data plane sees it. The switch counts whole
+// Bytes returns a measurement as the data plane sees it. The switch counts whole
 // units.
 func (p Poly) Bytes(l, t float64) (int64, int64) {
 	whole := func(v float64) int64 { return int64(min(max(v+1e-9*v, 0), 1<<40)) }
 	return p.LRange().Byte(whole(l)), p.T.Byte(whole(t))
 }
 
-// inBytes states the fit in the variables l/256 and t/256.
+// inBytes returns the coefficients of the fit in the variables l/256 and t/256.
 func (f *Fit) inBytes(l, t affine) []float64 {
 	out := make([]float64, len(f.Coeff))
 	lp, tp := l.powers(f.Degree), t.powers(f.Degree)
@@ -206,7 +206,7 @@ func (p *Poly) settle(real []float64, o FixOptions) error {
 	return p.tryScale(real, o.Scale, o.Width)
 }
 
-// size bounds the value of a polynomial over the unit square.
+// size returns a bound of a polynomial's value over the unit square.
 func size(c []float64) (sum float64) {
 	for _, x := range c {
 		sum += math.Abs(x)
@@ -251,7 +251,7 @@ func (p Poly) reach(k int) *big.Int {
 
 // possibleScale returns the largest scale at which the sum fits.
 func (p Poly) possibleScale(real []float64, width int) int64 {
-	lo, hi := int64(0), p.Scale // fits at lo if at all, and does not fit at hi
+	lo, hi := int64(0), p.Scale // the sum does not fit at hi; if it fits at any scale, it fits at lo
 	for hi-lo > 1 {
 		mid := lo + (hi-lo)/2
 		q := Poly{Degree: p.Degree, Coeff: make([]int64, len(real))}
@@ -267,8 +267,8 @@ func (p Poly) possibleScale(real []float64, width int) int64 {
 	return lo
 }
 
-// covered marks the bytes with measurements in the hull of the data, or less than one
-// unit outside.
+// covered marks the bytes with measurements in the hull of the data, or less than
+// one unit outside of it.
 func (p Poly) covered(hull []Point) []bool {
 	in := make([]bool, 1<<16)
 	at := func(r Range, b float64) float64 { return float64(r.Min) + b*r.unitsPerByte() }

@@ -2,7 +2,7 @@ package fitting
 
 import "slices"
 
-// A Point is an occupancy, in units of the register, with an interval in µs.
+// A Point is an occupancy, in units of the register, and an interval in µs.
 type Point struct {
 	L float64 `json:"l"`
 	T float64 `json:"t"`
@@ -17,7 +17,8 @@ func (s *Rows) hull(of split) []Point {
 		points := slices.Clone(hull)
 		for _, r := range block {
 			p := Point{r.L, r.T}
-			// Only the extremes of a run with one occupancy can be corners.
+			// Only the extremes of consecutive rows with the same occupancy can be
+			// corners.
 			if of.of[row] != inTest && (len(hull) < 3 || !inside(hull, p)) {
 				points = append(points, p)
 			}
@@ -41,7 +42,7 @@ func convexHull(points []Point) []Point {
 	return append(lower[:len(lower)-1], upper[:len(upper)-1]...)
 }
 
-// chain keeps the points at which the way through them turns left.
+// chain keeps the points at which the polyline turns left.
 func chain(points []Point) []Point {
 	var list []Point
 	for _, p := range points {
@@ -58,7 +59,7 @@ func cross(a, b, c Point) float64 {
 	return (b.L-a.L)*(c.T-a.T) - (b.T-a.T)*(c.L-a.L)
 }
 
-// inside reports whether p lies in a convex polygon, its edge included.
+// inside reports whether p lies in a convex polygon or on its edge.
 func inside(hull []Point, p Point) bool {
 	if len(hull) < 3 {
 		return slices.Contains(hull, p)

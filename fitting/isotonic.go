@@ -7,10 +7,11 @@ const (
 	isotonicDigits = 1e-12
 )
 
-// isotonic moves the values of a grid, nl rows of nt, as little as possible in
-// weighted squares to where they rise from row to row and fall along each. It
-// is Dykstra's alternating projection, each projection being one-dimensional
-// pooling; the last one is made to hold exactly, since a table is rounded.
+// isotonic changes the values of a grid, nl rows of nt values, so that they rise
+// from row to row and fall within each row. The change is minimal in weighted
+// squares. The algorithm is Dykstra's alternating projection, in which each
+// projection pools adjacent violators in one dimension. A last pass makes the order
+// exact, because tables round the values.
 func isotonic(value, weight []float64, nl, nt int) {
 	n := len(value)
 	dl, dt := make([]float64, n), make([]float64, n)
@@ -55,8 +56,8 @@ func correct(value, taken []float64, project func()) {
 	}
 }
 
-// pool makes n values monotone by pooling neighbours that are out of order. They are step apart
-// from start on, and must rise, or fall if sign is -1.
+// pool makes n values monotone by pooling neighbours that are out of order. The
+// values start at index start, step apart. They must rise, or fall if sign is -1.
 func pool(value, weight []float64, start, step, n int, sign float64) {
 	type block struct {
 		mean, weight float64

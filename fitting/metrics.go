@@ -17,7 +17,7 @@ type Metrics struct {
 	AIC float64 `json:"aic"`
 }
 
-// A score gathers Metrics.
+// A score accumulates the data for Metrics.
 type score struct {
 	n, above       int
 	sum, sum2, rss float64
@@ -37,8 +37,8 @@ func (s *score) add(y, fit float64, span Span) {
 	}
 }
 
-// metrics sums up, for a polynomial of k terms. A residual below rounding
-// counts as that much, so that AIC stays a number.
+// metrics returns the metrics for a polynomial of k terms. Residuals below the
+// rounding error count as the rounding error, so that AIC is finite.
 func (s *score) metrics(k int, span Span) *Metrics {
 	if s.n == 0 {
 		return nil
@@ -73,7 +73,7 @@ func (p *problem) assess(f *Fit) {
 	train, test := make([]score, len(models)), make([]score, len(models))
 	e := newDesign(degree, p.spans)
 	fit := make([]float64, foldRows)
-	start := 0 // row number of the first in the buffers
+	start := 0 // row number of the first row in the buffers
 	flush := func() {
 		e.columns(e.n)
 		for m, x := range models {

@@ -14,7 +14,8 @@ const modelVersion = 1
 
 const modelFormat = "p4lb-model"
 
-// A Model is a model file: the polynomial for generating a program, and its origin.
+// A Model is the content of a model file: the polynomial for generating a program,
+// and its origin.
 type Model struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
@@ -22,7 +23,7 @@ type Model struct {
 	// Pattern is the name of the mix of workloads in the data, if it was given.
 	Pattern string `json:"pattern,omitempty"`
 
-	Poly        // its members are on the same level as the others, where DecodePoly reads them
+	Poly        // embedded, so that DecodePoly finds its members at top level
 	Accumulator struct {
 		Bound string `json:"bound"` // bound of every partial sum, as a power of two
 		Width int    `json:"width"`
@@ -42,8 +43,8 @@ type DataInfo struct {
 	Outliers string     `json:"outliers"`
 	Dropped  Dropped    `json:"dropped"`
 
-	// The units of the columns: the occupancy of a full queue, and the length of
-	// an interval unit in µs.
+	// Units of the columns: the occupancy of a full queue, and the interval unit in
+	// µs.
 	FullQueue float64 `json:"full_queue"`
 	Microsec  float64 `json:"interval_us"`
 }
@@ -55,13 +56,13 @@ type FileInfo struct {
 	Rows   int    `json:"rows"`
 }
 
-// FitInfo is a Fit as the model file states it: the float model, of which the
-// polynomial of integers is the image.
+// FitInfo is a Fit in the model file: the floating-point polynomial that was
+// converted to integers.
 type FitInfo struct {
 	Normalised Spans     `json:"normalised"`
 	Terms      []string  `json:"terms"`
 	Coeff      []float64 `json:"coeff"`
-	Low        []float64 `json:"coeff_low,omitempty"` // 95 % confidence
+	Low        []float64 `json:"coeff_low,omitempty"` // 95 % confidence bounds
 	High       []float64 `json:"coeff_high,omitempty"`
 
 	Seed     uint64  `json:"seed"`
@@ -114,7 +115,7 @@ func (m *Model) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// decode reads JSON and reports the line of an error.
+// decode decodes JSON and reports the line of an error.
 func decode(data []byte, into any) error {
 	if err := json.Unmarshal(data, into); err != nil {
 		line, why := plain.JSONError(data, err)
@@ -123,7 +124,7 @@ func decode(data []byte, into any) error {
 	return nil
 }
 
-// DecodeModel reads a model file.
+// DecodeModel decodes a model file.
 func DecodeModel(data []byte) (*Model, error) {
 	m := new(Model)
 	if err := decode(data, m); err != nil {

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// A Projection describes the changes that make a fit rise with L and fall with T.
+// A Projection describes the changes that made a fit rise with L and fall with T.
 type Projection struct {
 	Against float64 `json:"share_against"` // share of the box in which the fit was not monotone before
 	Active  int     `json:"points_held"`   // number of points at which the slope is held at zero
@@ -24,8 +24,8 @@ const (
 	slopeRounds = 100
 )
 
-// A cut demands that a combination of the coefficients is not negative: the
-// slope by L at a point, or the opposite of the slope by T.
+// A cut is a constraint: a combination of the coefficients that must not be
+// negative. It is the slope by L at a point, or the negative slope by T.
 type cut []float64
 
 // project changes the coefficients as little as possible, measured by the residuals,
@@ -35,7 +35,7 @@ type cut []float64
 func (f *Fit) project(t *triangle) error {
 	all := slopeCutsOf(f.Degree)
 	from := f.cheb
-	// Count the points at which a demand fails.
+	// Count the points that violate a constraint.
 	n := 0
 	for i := 0; i < len(all); i += 2 {
 		if floats.Dot(all[i], from) < -slopeDigits || floats.Dot(all[i+1], from) < -slopeDigits {
@@ -57,15 +57,15 @@ func (f *Fit) project(t *triangle) error {
 		f.cheb = z
 		f.Projection.Active = active
 	}
-	// What rounding and the distance between the points leave is too small to
-	// turn an index around.
+	// Violations caused by rounding, and between grid points, are too small to
+	// change the order of indices.
 	moved := slices.Clone(f.cheb)
 	floats.Sub(moved, from)
 	f.Projection.Moved = floats.Norm(t.times(moved), 2) / math.Sqrt(float64(max(1, t.rows)))
 	return nil
 }
 
-// slopeCutsOf lists both demands at each point of the grid.
+// slopeCutsOf returns both constraints at each point of the grid.
 func slopeCutsOf(degree int) []cut {
 	x := make([]float64, slopeGrid)
 	for i := range x {
@@ -89,7 +89,7 @@ func slopeCutsOf(degree int) []cut {
 	return list
 }
 
-// chebyshevSlopes fills out like chebyshev with the derivatives of values.
+// chebyshevSlopes is chebyshev for the derivatives of values.
 func chebyshevSlopes(out, values, x []float64, degree int) {
 	n := len(x)
 	clear(out[:n])
@@ -103,7 +103,7 @@ func chebyshevSlopes(out, values, x []float64, degree int) {
 	}
 }
 
-// violated returns the cuts that fail most.
+// violated returns the most violated cuts.
 func violated(all []cut, z []float64) []cut {
 	type fault struct {
 		c cut

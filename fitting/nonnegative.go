@@ -9,9 +9,10 @@ import (
 
 var errNotSettled = errors.New("the projection does not settle")
 
-// nonNegative finds x ≥ 0 with the least |Σ x_i·cols_i - target| by the method of Lawson and
-// Hanson (Solving Least Squares Problems, Section 23.3). Columns enter the passive set one at a
-// time, led by the residual. They leave it when their coefficient would become negative.
+// nonNegative finds x ≥ 0 with the least |Σ x_i·cols_i - target| by the method of
+// Lawson and Hanson (Solving Least Squares Problems, Section 23.3). Columns enter
+// the passive set one at a time, the one that reduces the residual fastest first.
+// They leave it when their coefficient would become negative.
 func nonNegative(cols [][]float64, target []float64) ([]float64, error) {
 	x := make([]float64, len(cols))
 	var passive []int
@@ -25,7 +26,7 @@ func nonNegative(cols [][]float64, target []float64) ([]float64, error) {
 		for {
 			s, ok := leastSquares(cols, passive, target)
 			if !ok || s[len(s)-1] <= 0 && passive[len(passive)-1] == enter && x[enter] == 0 {
-				// Rounding asked for a column that the others make up already.
+				// Due to rounding, the column depends on the others.
 				in[enter] = false
 				return x, nil
 			}
@@ -59,7 +60,7 @@ func mostWanted(cols [][]float64, target, x []float64, in []bool) int {
 	return pick
 }
 
-// leastSquares solves for the passive columns; not ok if they depend on each
+// leastSquares solves for the passive columns. ok is false if they depend on each
 // other.
 func leastSquares(cols [][]float64, passive []int, target []float64) ([]float64, bool) {
 	if len(passive) > len(target) {
@@ -68,8 +69,8 @@ func leastSquares(cols [][]float64, passive []int, target []float64) ([]float64,
 	return solveQR(cols, passive, target)
 }
 
-// retreat moves x towards s until a coefficient would become negative. It removes the columns
-// that are then zero from the passive set.
+// retreat moves x towards s until a coefficient would become negative. Then it
+// removes columns with zero coefficients from the passive set.
 func retreat(x, s []float64, passive []int, in []bool) []int {
 	step := math.Inf(1)
 	for k, i := range passive {

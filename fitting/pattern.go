@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// workloads are the applications for whose mixes QALL (Section VII-A) fits one model each.
+// workloads are the applications in QALL (Section VII-A), which fits one model for
+// each mix of them.
 var workloads = []string{"websearch", "datamining", "cache", "hadoop"}
 
 // Patterns lists the 15 mixes of workloads, single workloads first.
@@ -28,8 +29,8 @@ func Patterns() []string {
 	return list
 }
 
-// ParsePattern reads a mix in any order, such as hadoop+websearch, and returns
-// its name in Patterns.
+// ParsePattern parses a mix in any order, such as hadoop+websearch, and returns its
+// name in Patterns.
 func ParsePattern(s string) (string, error) {
 	names := strings.Split(s, "+")
 	for i, n := range names {

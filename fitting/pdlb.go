@@ -8,23 +8,24 @@ import (
 // MaxGranularity is the largest flowcell of PDLB: 64 KB in packets.
 const MaxGranularity = 44
 
-// PDLBFlow is the F_size in packets for which the paper verifies its model. A switch
-// does not know the size of a flow, and the mean size is unsuitable: such a flow fits
-// into the first window of Eq. 4, which reordering has not reduced, so that every
-// granularity would be equally good.
+// PDLBFlow is the F_size in packets for which the paper verifies its model. A
+// switch does not know the size of a flow, and the mean size is unsuitable: a flow
+// of mean size fits into the first window of Eq. 4, before any reduction by
+// reordering, so every granularity would be equally good.
 const PDLBFlow = 10_000
 
-// PDLB is the model of a flow over good and bad paths by which PDLB computes its flowcell size
-// (Eq. 1 to 10). Lengths are in packets, C in packets/s and times in s.
+// PDLB is the paper's model of a flow over good and bad paths, from which the
+// flowcell size is computed (Eq. 1 to 10). Lengths are in packets, C in packets/s
+// and times in s.
 type PDLB struct {
-	M      int     // paths
+	M      int     // number of paths
 	Bad    int     // number of congested paths, N_b
 	Good   float64 // delay of a good path, D_g
 	X      float64 // ratio of the delays of a bad and a good path
 	C      float64 // rate of a path
 	Buffer float64 // buffer of a path
 	Size   float64 // size of a flow, F_size
-	Flows  float64 // flows that share the paths and their buffers; 0: 1, as in Eq. 4 to 9
+	Flows  float64 // number of flows that share the paths and their buffers; 0: 1, as in Eq. 4 to 9
 
 	// Exact uses the probability that a window of n flowcells meets a bad path, 1 - (1 -
 	// N_b/m)^n, instead of (N_b/m)^W̄ of Eq. 7.
@@ -88,7 +89,7 @@ func (p PDLB) window(gran float64, known *reorders) float64 {
 		w = next
 		sum += w
 		rounds++
-		if steady { // and does not change any more
+		if steady { // the window no longer changes
 			for sum < p.Size {
 				sum += w
 				rounds++

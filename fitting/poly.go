@@ -1,6 +1,6 @@
-// Package fitting turns observations of queues into polynomials that a switch
-// can evaluate, and computes for a network the parameters that the papers leave
-// to their users.
+// Package fitting converts observations of queues to polynomials that a switch can
+// evaluate. It also computes parameters for a network that the papers leave to
+// their users.
 package fitting
 
 import (
@@ -18,14 +18,13 @@ const MaxDegree = 10
 // queue occupancy L and the dequeue interval T with integer coefficients, in
 // the fixed point of the data plane.
 //
-// The variables are bytes that mean fractions: l and t in 0..255 stand for
-// l/256 and t/256. With d the degree, all coefficients being multiplied by
-// Scale,
+// The variables l and t are bytes from 0 to 255 that represent the fractions l/256
+// and t/256. For degree d and coefficients multiplied by Scale,
 //
 //	C(l,t) = (Σ c_ij·l^i·t^j << 8(d-i-j)) >> 8d
 //
-// so the sum is exact and only the last shift rounds, down. C is then clamped
-// to [0, Max()].
+// So the sum is exact, and only the last shift rounds (down). C is then clamped to
+// [0, Max()].
 type Poly struct {
 	Degree int   `json:"degree"`
 	Scale  int64 `json:"scale"` // the factor of the integer coefficients
@@ -45,13 +44,13 @@ type Poly struct {
 	CMax int64 `json:"cmax,omitempty"`
 }
 
-// A Range is where the data lay that a variable was normalised with.
+// A Range is the range with which a variable was normalised: the range of the data.
 type Range struct {
 	Min int64 `json:"min"`
 	Max int64 `json:"max"`
 }
 
-// A Term is the exponents of L and T of one coefficient.
+// A Term holds the exponents of L and T in one term.
 type Term struct{ I, J int }
 
 // Terms lists the terms up to a degree in the order of Poly.Coeff.
@@ -69,7 +68,7 @@ func Terms(degree int) []Term {
 // switches cannot divide.
 func (r Range) Reciprocal() int64 { return 255 << 16 / (r.Max - r.Min) }
 
-// Byte normalises a measurement to 0..255, as the data plane does it.
+// Byte normalises a measurement to 0..255, as the data plane does.
 func (r Range) Byte(v int64) int64 {
 	v = min(max(v, r.Min), r.Max) - r.Min
 	return min(255, v*r.Reciprocal()>>16)

@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// QDAPS is the model of one long DCTCP flow by which QDAPS (Section III-C) computes its rerouting
-// threshold S. Lengths are in packets, C in packets/s and times in s.
+// QDAPS is the paper's model of one long DCTCP flow (Section III-C), from which the
+// rerouting threshold S is computed. Lengths are in packets, C in packets/s and
+// times in s.
 type QDAPS struct {
 	C   float64 // rate of the bottleneck
 	RTT float64 // propagation only
@@ -33,7 +34,7 @@ func (q QDAPS) Closed() float64 {
 
 func (q QDAPS) clamp(s float64) float64 { return min(max(s, 2), q.Cap-1) }
 
-// r1 is Eq. 4: the rate of a flow that is not rerouted.
+// r1 returns the rate of a flow that is not rerouted (Eq. 4).
 func (q QDAPS) r1() float64 {
 	w1 := q.C*q.RTT + q.K
 	return 0.75 * w1 / (q.K/q.C + q.RTT)

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// A Loss measures the error of the integer index against the floating-point index,
-// over any rows. Both are in units of the normalised traffic and clamped as in the
-// data plane.
+// A Loss measures the error of the integer index relative to the floating-point
+// index over a set of rows. Both are in units of the normalised traffic and clamped
+// as in the data plane.
 type Loss struct {
 	Rows int     `json:"rows"`
 	Max  float64 `json:"max"`
 	Mean float64 `json:"mean"`
 
-	// Inverted is the share of the pairs of rows with different float indices that the integer
-	// index orders differently, and Tied the share that it does not distinguish. These shares
-	// matter to a load balancer.
+	// Inverted is the share of the pairs of rows with different float indices that
+	// the integer index orders differently, and Tied the share that it does not
+	// distinguish. The order is what matters to a load balancer.
 	Inverted float64 `json:"pairs_inverted"`
 	Tied     float64 `json:"pairs_tied"`
 }
@@ -78,7 +78,7 @@ func (f *Fit) Loss(p Poly, rows *Rows) Loss {
 	})
 }
 
-// compare holds an index against the float one, clamped to top.
+// compare compares an index with the floating-point index, clamped to top.
 func (f *Fit) compare(rows *Rows, top float64, index func(Row) float64) Loss {
 	var pairs []indexPair
 	stride := (rows.n + maxCompared - 1) / maxCompared
@@ -103,8 +103,8 @@ func (f *Fit) compare(rows *Rows, top float64, index func(Row) float64) Loss {
 
 type indexPair struct{ float, integer float64 }
 
-// disorder returns the shares of Loss, counted as Kendall's rank correlation
-// is: sorted by the one index, inversions of the other.
+// disorder returns the shares for Loss. As for Kendall's rank correlation, it sorts
+// by one index and counts the inversions of the other.
 func disorder(list []indexPair) (inverted, tied float64) {
 	slices.SortFunc(list, func(a, b indexPair) int {
 		return cmp.Or(cmp.Compare(a.float, b.float), cmp.Compare(a.integer, b.integer))
@@ -116,7 +116,7 @@ func disorder(list []indexPair) (inverted, tied float64) {
 	for i, p := range list {
 		v[i] = p.integer
 	}
-	swaps := inversions(v, make([]float64, n)) // sorts v
+	swaps := inversions(v, make([]float64, n)) // inversions also sorts v
 	sameInteger := sameRuns(n, func(i int) bool { return v[i] == v[i-1] })
 	ordered := n*(n-1)/2 - sameFloat
 	if ordered == 0 {
@@ -125,7 +125,7 @@ func disorder(list []indexPair) (inverted, tied float64) {
 	return float64(swaps) / float64(ordered), float64(sameInteger-sameBoth) / float64(ordered)
 }
 
-// sameRuns counts the pairs within runs of elements that equal the one before.
+// sameRuns counts the pairs within runs of equal elements.
 func sameRuns(n int, same func(int) bool) (pairs int) {
 	run := 0
 	for i := 1; i < n; i++ {
@@ -139,8 +139,7 @@ func sameRuns(n int, same func(int) bool) (pairs int) {
 	return pairs
 }
 
-// inversions sorts v by merging and counts the pairs that were the wrong way
-// round.
+// inversions sorts v by merging, and counts the pairs that were in the wrong order.
 func inversions(v, spare []float64) (count int) {
 	if len(v) < 2 {
 		return 0

@@ -2,8 +2,9 @@ package fitting
 
 import "math"
 
-// RLB is the model of an incast through one switch with PFC by which RLB computes its thresholds
-// (Sections III-B and IV-B). Lengths are in bytes, C in bytes/s and times in s.
+// RLB is the paper's model of an incast through one switch with PFC (Sections III-B
+// and IV-B), from which the thresholds are computed. Lengths are in bytes, C in
+// bytes/s and times in s.
 type RLB struct {
 	N    float64 // senders to one receiver
 	C    float64 // rate of a link
@@ -26,8 +27,8 @@ func (r RLB) Threshold() (low, high, take float64) {
 // Senders returns the largest incast for which the range is not empty.
 func (r RLB) Senders() int { return int(r.QPFC/(r.D*r.C) + 1e-9) }
 
-// maxRecirculations bounds N_rc per packet: beyond, a packet has been delayed
-// by more than any detour.
+// maxRecirculations bounds N_rc per packet: more recirculations would delay a
+// packet longer than any detour.
 const maxRecirculations = 8
 
 // Recirculations returns N_rc of Eq. 5 at a queue length: the number of packets that may

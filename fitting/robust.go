@@ -10,14 +10,14 @@ type Robust struct {
 	Bound      float64 `json:"bound"` // in standard deviations
 	Scale      float64 `json:"scale"` // the standard deviation, normalised
 	Iterations int     `json:"iterations"`
-	Beyond     int     `json:"rows_beyond"` // rows that count less than in full
+	Beyond     int     `json:"rows_beyond"` // rows with reduced weight
 
 	variance float64
 }
 
 const (
 	robustLimit  = 200
-	robustSettle = 10 // iterations after which the scale stays as it is
+	robustSettle = 10 // iterations after which the scale is frozen
 	robustDigits = 1e-9
 )
 

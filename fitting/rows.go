@@ -9,7 +9,7 @@ import (
 // A Row is one observation of an egress port.
 type Row struct {
 	Y float64 // egress traffic, in any unit
-	L float64 // queue occupancy, in units of the register: 255 is a full queue
+	L float64 // queue occupancy in units of the register; 255 is a full queue
 	T float64 // dequeue interval in µs
 }
 
@@ -32,7 +32,7 @@ func (s *Rows) Append(r Row) {
 	s.n++
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (s *Rows) Len() int { return s.n }
 
 // All iterates over the rows in the order of storage.
@@ -99,7 +99,7 @@ func (s *Span) include(v float64) {
 	s.Min, s.Max = min(s.Min, v), max(s.Max, v)
 }
 
-// Unit maps v to 0..1 where it lies within the span.
+// Unit maps v to 0..1 if it lies within the span.
 func (s Span) Unit(v float64) float64 { return (v - s.Min) / s.width() }
 
 func (s Span) width() float64 { return s.Max - s.Min }

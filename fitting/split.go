@@ -13,7 +13,7 @@ type split struct {
 	test int // rows in the test set
 }
 
-const inTest = 255 // maxFolds is smaller
+const inTest = 255 // maxFolds is smaller than this
 
 // divide holds back a share of the rows for the test and distributes the others to
 // folds. It processes rows in the order of their values instead of their order in the
@@ -69,8 +69,8 @@ func sign(less bool) int {
 	return 1
 }
 
-// sorted sorts each block in place and yields the indexes of all rows in the
-// order of their values, by a merge that needs no memory of its own.
+// sorted sorts each block in place and yields the indexes of all rows in the order
+// of their values, by a merge without additional memory.
 func (s *Rows) sorted() func(yield func(int) bool) {
 	var m merge
 	start := 0
@@ -98,7 +98,7 @@ func (s *Rows) sorted() func(yield func(int) bool) {
 	}
 }
 
-// A merge is a heap of blocks by their first row.
+// A merge is a heap of blocks, ordered by their first rows.
 type merge []mergeHead
 
 type mergeHead struct {

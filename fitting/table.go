@@ -11,8 +11,8 @@ import (
 type TableOptions struct {
 	LBits, TBits int  // leading bits of the bytes l and t that are looked up
 	Levels       int  // number of congestion levels
-	Trend        bool // a rising queue counts double, as V does in QALL's Eq. 4
-	Monotone     bool // levels rise with L and fall with T
+	Trend        bool // let a rising queue count double, as V does in QALL's Eq. 4
+	Monotone     bool // force levels to rise with L and fall with T
 }
 
 func (o TableOptions) validate() error {
@@ -48,8 +48,8 @@ func (b *Table) At(l, t, v int64) int {
 	return b.Level[i]
 }
 
-// Bake computes the table of a fit. A cell has the mean of the fit over its rows, or without rows
-// over its bytes.
+// Bake computes the table of a fit. A cell has the mean of the fit over its rows
+// or, if it has no rows, over its bytes.
 func (f *Fit) Bake(p Poly, rows *Rows, o TableOptions) (*Table, error) {
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -9,11 +9,12 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// A triangle represents a least-squares problem with any number of rows: the factor R
-// of the QR decomposition of its columns, with the right-hand side as the last column.
-// Householder reflections fold rows in and keep R triangular. Nothing is squared,
-// because the normal equations would lose twice as many digits. Columns are ordered by
-// degree, so the leading part of R is the problem of each lower degree.
+// A triangle represents a least-squares problem with any number of rows: the factor
+// R of the QR decomposition of its columns, with the right-hand side as the last
+// column. Householder reflections add rows and keep R triangular. The normal
+// equations would square the condition number and so lose twice as many digits.
+// Columns are ordered by degree, so the leading part of R is the problem of each
+// lower degree.
 type triangle struct {
 	n    int       // number of columns, including the right-hand side
 	r    []float64 // n×n, by rows; only the upper half is used
@@ -29,7 +30,8 @@ func (t *triangle) row(i int) []float64 { return t.r[i*t.n : (i+1)*t.n] }
 
 var kernel gonum.Implementation
 
-// fold adds b rows, which it destroys: value i of column j is block[j*b+i].
+// fold adds b rows. It overwrites the block, in which value i of column j is
+// block[j*b+i].
 func (t *triangle) fold(block []float64, b int) {
 	t.rows += b
 	for j := range t.n {
@@ -130,9 +132,9 @@ func (t *triangle) forward(b []float64) []float64 {
 	return x
 }
 
-// rank counts the singular values of the first k columns, each scaled to
-// length one, that rounding leaves something of; cond is the ratio of the
-// largest to the smallest.
+// rank returns the numerical rank of the first k columns, each scaled to length
+// one: the number of singular values above the rounding error. cond is the ratio of
+// the largest to the smallest singular value.
 func (t *triangle) rank(k int) (rank int, cond float64) {
 	a := make([]float64, k*k)
 	for j := range k {

@@ -56,8 +56,9 @@ func (s *Switch) RegisterCells(name string, dst []uint64) (list []uint64, err er
 	return list, err
 }
 
-// CellsNow returns the cells of a register within Trace, which runs in the middle of a
-// packet. The slice is the switch's own. It is nil if there is no such register.
+// CellsNow returns the cells of a register. It is for Trace, which is called while
+// a packet is processed. The slice belongs to the switch. It is nil if there is no
+// such register.
 func (s *Switch) CellsNow(name string) (cells []uint64, words int) {
 	if r := s.prog.Registers[name]; r != nil {
 		return r.Cells, r.Words
@@ -65,7 +66,7 @@ func (s *Switch) CellsNow(name string) (cells []uint64, words int) {
 	return nil, 0
 }
 
-// Readings returns the headers and metadata of a packet within Trace.
+// Readings returns the headers and metadata of a packet. It is for Trace.
 func (s *Switch) Readings(e Event) []Reading { return s.prog.Read(e) }
 
 // RegisterRange appends the cells from ≤ i < to of a register to dst. Each cell

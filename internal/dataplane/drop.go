@@ -32,8 +32,8 @@ func (s *Switch) drop(p *Packet, why string, out []Outcome) []Outcome {
 	return out
 }
 
-// dropped returns the port that counts a drop, and the reason. The program
-// gives no reason; it follows from the packet's fields and history.
+// dropped returns the port that counts a drop, and the reason. The program does not
+// state a reason, so dropped derives it from the packet's fields and history.
 func (p *Packet) dropped(why string) (port uint32, reason bmv2.DropReason) {
 	switch why {
 	case dropQueue, dropPriority:
@@ -70,13 +70,13 @@ const (
 	etherTypeIPv4, etherTypeIPv6, etherTypeVLAN = 0x0800, 0x86dd, 0x8100
 
 	vlanBytes = 4
-	ttlAt     = 14 + 8 // behind Ethernet
+	ttlAt     = 14 + 8 // after the Ethernet header
 
 	hopLimitAt = 14 + 7
 )
 
-// expired reports whether the packet arrived as IPv4 with a TTL, or as IPv6 with a hop
-// limit, that forbids forwarding.
+// expired reports whether the packet arrived as IPv4 or IPv6 with a TTL or hop
+// limit of at most 1.
 func (p *Packet) expired() bool {
 	if p.st.Buf == nil || p.st.End-p.st.Start <= ttlAt+vlanBytes {
 		return false

@@ -38,9 +38,9 @@ const maxRounds = 1 << 16
 // NewEngine adds queues to s.
 func NewEngine(s *Switch) *Engine { return NewPipes([]*Switch{s}) }
 
-// NewPipes adds queues to the pipes of a chip. The ports of each pipe use its
-// own Switch, and only bytes pass from one pipe to another. Ports above the
-// last pipe start again with the first.
+// NewPipes adds queues to the pipes of a chip. The ports of each pipe use its own
+// Switch, and only bytes pass from one pipe to another. Ports above the last pipe
+// use the first pipe, and so on.
 func NewPipes(pipes []*Switch) *Engine {
 	e := &Engine{sw: pipes[0], pipes: pipes, queues: newQueues(pipes[0].opts.Priorities)}
 	e.queues.cell = e.sw.CellSize()
@@ -50,7 +50,7 @@ func NewPipes(pipes []*Switch) *Engine {
 // Switch returns the switch, or the switch of the first pipe.
 func (e *Engine) Switch() *Switch { return e.sw }
 
-// at returns the switch of a port.
+// at returns the switch for a port.
 func (e *Engine) at(port uint32) *Switch {
 	if len(e.pipes) == 1 {
 		return e.sw
@@ -121,7 +121,7 @@ func (e *Engine) Process(port uint32, data []byte, now time.Duration) []Out {
 	return e.run(now)
 }
 
-// Generate does the same as Process with a packet of the packet generator.
+// Generate processes a packet of the packet generator, in the same way as Process.
 func (e *Engine) Generate(g Generated, now time.Duration) []Out {
 	e.lock()
 	defer e.unlock()
@@ -176,7 +176,7 @@ func (e *Engine) nextAgain() *Packet {
 	return e.again[e.first-1]
 }
 
-// settle carries out the outcomes of a switch.
+// settle executes the outcomes of a switch.
 func (e *Engine) settle(from *Switch, now time.Duration) {
 	for _, o := range e.out {
 		switch o.Kind {

@@ -7,8 +7,8 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/hash"
 )
 
-// hashes returns the calculations of a hash of a program for Tofino: one for
-// each call.
+// hashes returns the calculations of a hash in a program for Tofino, one for each
+// call.
 func (s *Switch) hashes(name string) (list []*hash.Calculation) {
 	for _, k := range s.prog.Calcs {
 		if k.Hash != nil && k.Hash.Name == name {
@@ -18,9 +18,9 @@ func (s *Switch) hashes(name string) (list []*hash.Calculation) {
 	return list
 }
 
-// HashInfo returns a hash of a program for Tofino: its description, the
-// function that the program specifies, and the number of input bits. It fails
-// if the program has no configurable hash of that name.
+// HashInfo returns a hash of a program for Tofino: its description, the function
+// that the program specifies, and the number of input bits. It fails if the program
+// has no configurable hash called name.
 func (s *Switch) HashInfo(name string) (*bmv2.Hash, hash.Function, int, error) {
 	list := s.hashes(name)
 	if len(list) == 0 {

@@ -76,6 +76,6 @@ const (
 	EventTransmit      = program.EventTransmit
 )
 
-// ErrUnknownPrimitive is in the error of New for a program that uses an extern
-// of a modified BMv2.
+// ErrUnknownPrimitive is the error for a program that uses an extern of a modified
+// BMv2. The error of New wraps it.
 var ErrUnknownPrimitive = program.ErrUnknownPrimitive

@@ -23,8 +23,8 @@ type Packet struct {
 	rounds      rounds
 }
 
-// slack is the room behind the bytes of a packet, so that eight bytes can be
-// loaded from any position.
+// slack is the room after the bytes of a packet, so that eight bytes can be loaded
+// from any position.
 const slack = 16
 
 // A Pool holds the memory of packets that have been freed. The memory freed last
@@ -115,19 +115,19 @@ func (p *Packet) Bytes() []byte { return p.st.Payload() }
 // and metadata: the bytes received, plus headers added, minus headers removed.
 func (p *Packet) Len() int { return p.st.Length }
 
-// Sent returns the length of the packet without the bytes cut by truncate.
+// Sent returns the length of the packet without the bytes that truncate removes.
 func (p *Packet) Sent() int { return min(p.st.Length, p.st.Limit) }
 
 // Extra returns the number of bytes that follow Bytes on the wire but are not
-// present: the extra bytes of Held.Arrive, less the bytes cut by truncate.
+// present: the extra bytes of Held.Arrive, minus the bytes that truncate removes.
 func (p *Packet) Extra() int { return min(p.extra, max(0, p.st.Limit-(p.st.End-p.st.Head))) }
 
 // IngressPort returns the port where the packet, or the original of a copy,
 // arrived. The metadata field ingress_port is 0 after a recirculation.
 func (p *Packet) IngressPort() uint32 { return p.ingressPort }
 
-// shorten cuts bytes from the end so that n remain; 0 keeps all. It cannot cut
-// headers before the deparser writes them, so it sets a limit for them.
+// shorten removes bytes from the end so that n remain; 0 keeps all. Headers are
+// bytes only after the deparser, so it sets a limit for the deparser.
 func (p *Packet) shorten(n int) {
 	surplus := p.st.Length - n
 	if n == 0 || surplus <= 0 {
@@ -181,7 +181,7 @@ func (p *Packet) Queue() uint8 {
 	return p.tm.qid
 }
 
-// An OutcomeKind is the next step for a packet, which the caller takes.
+// An OutcomeKind is the next step for a packet, to be taken by the caller.
 type OutcomeKind byte
 
 // The kinds of outcome.

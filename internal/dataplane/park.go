@@ -13,9 +13,9 @@ func (s *Switch) park(p *Packet) {
 	s.strip(p)
 }
 
-// appendWords compresses words. For each 32 words it writes eight bytes, which
-// mark the words that are not zero, and among these the words above 32 bits; then it
-// writes those words.
+// appendWords compresses words. For each group of 32 words, it writes eight bytes
+// that mark the non-zero words and the words above 32 bits. The non-zero words
+// follow.
 func appendWords(b []byte, w []uint64) []byte {
 	for len(w) > 0 {
 		block := w[:min(32, len(w))]

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Queues are simple_switch's egress queues: one per port and priority, each
-// with a capacity in packets and a rate in packets per second. Push fixes the
-// departure time of a packet. Ports share four servers (port modulo 4). A
-// server takes the oldest due packet of the highest priority. With programs for
-// Tofino, lengths are in cells, but capacities stay in packets.
+// Queues are simple_switch's egress queues: one per port and priority, each with a
+// capacity in packets and a rate in packets per second. Push determines the
+// departure time of a packet. Ports share four servers (port modulo 4). A server
+// takes the oldest due packet of the highest priority. With programs for Tofino,
+// lengths are in cells, but capacities stay in packets.
 //
 // Queues are not safe for concurrent use.
 type Queues struct {
@@ -45,8 +45,8 @@ type queue struct {
 	capacity int
 	delay    time.Duration
 	bits     uint64        // per second; if not 0, this rate replaces delay
-	wire     time.Duration // time at which the newest packet is sent at this rate
-	last     time.Duration // when the newest packet leaves
+	wire     time.Duration // time at which the newest packet starts to be sent at this rate
+	last     time.Duration // time at which the newest packet leaves
 	index    int           // its index in the heap
 	heap     *queueHeap    // the heap of its server and priority
 	paused   bool          // paused, and not in a heap
@@ -157,7 +157,7 @@ func (q *Queues) Pop(now time.Duration) (p *Packet, depth int) {
 	qu.length -= cells(p, q.cell)
 	q.count--
 	switch {
-	case len(*best) == 1 && qu.n > 0: // it is still the only queue
+	case len(*best) == 1 && qu.n > 0: // the only queue in the heap does not need to move
 	case len(*best) == 1:
 		best.Pop()
 	case qu.n == 0:
@@ -168,8 +168,8 @@ func (q *Queues) Pop(now time.Duration) (p *Packet, depth int) {
 	return p, qu.length
 }
 
-// setPaused pauses a queue, which keeps its packets and accepts more until it is
-// full, or resumes it. The packets then leave at the queue's rate.
+// setPaused pauses or resumes a queue. A paused queue keeps its packets and accepts
+// more until it is full. After it is resumed, packets leave at the queue's rate.
 func (q *Queues) setPaused(port uint32, priority int, paused bool, now time.Duration) {
 	qu := &q.port(port).queues[priority]
 	if !paused {
@@ -305,9 +305,9 @@ func (q *Queues) SetRate(port uint32, priority int, pps uint64) error {
 	return q.each(port, priority, func(qu *queue) { qu.delay = delayOf(pps) })
 }
 
-// SetBitRate makes the queues of a port send at a rate in bits per second, like
-// a link, and ignore their rate in packets; 0 undoes that. A packet leaves when
-// its first bit does.
+// SetBitRate makes the queues of a port send at a rate in bits per second, like a
+// link. Their rates in packets are then ignored; 0 restores them. A packet leaves
+// when its first bit is sent.
 func (q *Queues) SetBitRate(port uint32, bits uint64) {
 	q.each(port, -1, func(qu *queue) { qu.bits, qu.wire = bits, 0 }) // all priorities
 }

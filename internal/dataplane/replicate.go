@@ -35,8 +35,8 @@ type mcNode struct {
 	bound bool
 }
 
-// lagHash replaces a hash of the packet in the choice of a LAG's port, as in
-// simple_switch.
+// lagHash is the value that replaces a packet's hash when the port of a LAG is
+// selected. simple_switch uses the same value.
 const lagHash = 0xff
 
 func (r *replication) copies(group uint32) []Replica {
@@ -46,8 +46,8 @@ func (r *replication) copies(group uint32) []Replica {
 	return nil
 }
 
-// clone copies the engine. Lists of ports are shared, because they are replaced
-// as a whole.
+// clone copies the engine. It shares the lists of ports, because they are never
+// changed in place.
 func (r *replication) clone() replication {
 	c := replication{groups: map[uint32]*mcGroup{}, nodes: slices.Clone(r.nodes), hn: r.hn.Clone(), lags: maps.Clone(r.lags)}
 	for id, g := range r.groups {
@@ -281,8 +281,7 @@ func (s *Switch) GroupReplicas(group uint32) ([]Replica, error) {
 	return slices.Clone(g.copies), nil
 }
 
-// SetGroup replaces a group by one that makes exactly these copies, like a
-// whole P4Runtime group.
+// SetGroup replaces a group by one with exactly these copies, as P4Runtime does.
 func (s *Switch) SetGroup(group uint32, list []Replica) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

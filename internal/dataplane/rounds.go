@@ -8,21 +8,21 @@ import (
 // A program may process a packet endlessly: resubmit or recirculate it each time, or clone each
 // clone. If each round doubles the number of packets, a hundred rounds exhaust any memory.
 //
-// So a packet starts with a number of rounds that it shares with everything
-// derived from it. A resubmission, a recirculation and a clone cost one. A
-// clone gets half of the rest, or all of it if the packet itself leaves the
-// switch. The members of a multicast group get equal parts. A packet without
-// rounds is dropped at its next round, for the reason "rounds".
+// So a packet starts with a number of rounds, which it shares with all packets
+// derived from it. A resubmission, a recirculation and a clone cost one. A clone
+// gets half of the remaining rounds, or all of them if the packet itself leaves the
+// switch. The members of a multicast group get equal parts. A packet without rounds
+// is dropped at its next round, for the reason "rounds".
 //
 // The packets need no common counter, and the total is bounded: a packet causes
 // at most as many copies as it had rounds.
 
 // DefaultRounds is the number of rounds of a packet without Options.Rounds.
-// Programs take one or two; after a multicast to all ports of a switch each
-// copy still has some.
+// Programs need one or two. Even after a multicast to all ports of a switch, each
+// copy has some rounds left.
 const DefaultRounds = 4096
 
-// A turn is one way of a packet back into the switch.
+// A turn is one return of a packet to the switch.
 type turn struct {
 	kind EventKind // one of EventRecirculate, EventResubmit and EventClone
 	at   uint32    // the port or the clone session
@@ -39,8 +39,7 @@ func (t turn) String() string {
 	return fmt.Sprintf("recirculated by port %d", t.at)
 }
 
-// rounds are the rounds that a packet has left, and the last turns that it
-// took.
+// A rounds holds the rounds that a packet has left and its last turns.
 type rounds struct {
 	left  int
 	taken int

@@ -8,9 +8,9 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/program"
 )
 
-// The methods below are the control plane's side of a Switch. Tables, profiles
-// and arrays have the names of the program. A refused change leaves everything
-// unchanged; the error wraps one of the Err values.
+// The methods below are the control plane's side of a Switch. Tables, profiles and
+// arrays have the names of the program. A refused change has no effect; its error
+// wraps one of the Err values.
 
 func (s *Switch) table(name string) (*program.Table, error) {
 	if t := s.prog.Tables[name]; t != nil {
@@ -163,8 +163,8 @@ func (s *Switch) TableCount(name string) (n int, err error) {
 }
 
 // TableWalk returns at most most entries in order of their handles, and the
-// place to continue, or a number below 0 at the end. An entry that stays in the
-// table during the walk appears once.
+// position at which to continue, or a negative number at the end. An entry that
+// stays in the table during the walk appears once.
 func (s *Switch) TableWalk(name string, from, most int) (list []Entry, next int, err error) {
 	next = -1
 	err = s.withTable(name, always(func(t *program.Table) {
@@ -290,8 +290,8 @@ func (s *Switch) LastHit(name string, h Handle) (at time.Duration, err error) {
 	return at, err
 }
 
-// IdleEntries returns at most most entries of a table without a hit for their
-// idle timeout. The search starts at from; next is the place to continue, so
+// IdleEntries returns at most most entries of a table without a hit for their idle
+// timeout. The search starts at from; next is the position at which to continue, so
 // that small batches reach all entries.
 func (s *Switch) IdleEntries(name string, now time.Duration, from, most int) (list []Entry, next int, err error) {
 	err = s.withTable(name, always(func(t *program.Table) {

@@ -39,7 +39,7 @@ func (s simple) arrive(p *Packet, now time.Duration) {
 	s.prog.Std.IngressTime.Put(p.st.W, uint64(now.Microseconds()))
 }
 
-// ingress parses p, runs the ingress control, and carries out its requests.
+// ingress parses p, runs the ingress control, and executes its requests.
 func (s simple) ingress(p *Packet, now time.Duration, out []Outcome) []Outcome {
 	p.st.Now = now
 	size := p.st.Length
@@ -88,9 +88,9 @@ func (s simple) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
 	return append(out, Outcome{Kind: ToQueue, Packet: p, Port: port, Priority: p.priority})
 }
 
-// cloneIngress copies p as it arrived, parses the copy again and sends it to
-// its session. It keeps only the field list; metadata written by the parser is
-// lost, too.
+// cloneIngress copies p as it arrived, parses the copy again and sends it to its
+// session. It keeps only the fields in the field list. It loses even the metadata
+// that the parser wrote.
 func (s simple) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
 	p.st.CloneOn = false
 	session, ok := s.cloneTo(p, p.st.CloneSession)
@@ -109,8 +109,8 @@ func (s simple) cloneIngress(p *Packet, size int, out []Outcome) []Outcome {
 	return s.toSession(c, session, out)
 }
 
-// toSession sends a clone to the group and the port of its session. Without
-// either it is dropped.
+// toSession sends a clone to the group and the port of its session. If the session
+// has neither, the clone is dropped.
 func (s simple) toSession(c *Packet, m MirrorSession, out []Outcome) []Outcome {
 	if m.Priority > 0 {
 		s.prog.Std.Priority.Put(c.st.W, uint64(m.Priority))
@@ -202,7 +202,7 @@ func (s simple) beginEgress(p *Packet, depth int, now uint64) {
 		std.Qid.Put(p.st.W, uint64(p.priority))
 	}
 	std.EgressPort.Put(p.st.W, uint64(p.egressPort))
-	// Any value other than the drop port will do.
+	// Any value except the drop port will do.
 	std.EgressSpec.Put(p.st.W, uint64(s.opts.DropPort)+1)
 	std.PacketLength.Put(p.st.W, uint64(p.st.Length))
 }

@@ -19,10 +19,10 @@ func (s *Switch) Receive(port uint32, data []byte, now time.Duration) *Packet {
 	return s.receive(port, data, 0, now)
 }
 
-// receive creates a packet of which only the first bytes are present, and the
-// number of those that follow. All lengths include them. The program sees them
-// as payload: a parser that extracts or looks ahead into them finds the packet
-// too short, and checksums over the payload leave them out.
+// receive creates a packet of which only the first bytes are stored; extra bytes
+// follow. All lengths include the extra bytes. For the program they are payload: a
+// parser that reads them finds the packet too short, and checksums over the payload
+// omit them.
 func (s *Switch) receive(port uint32, data []byte, extra int, now time.Duration) *Packet {
 	p := s.newPacket(len(data))
 	p.rounds.left = s.opts.Rounds
@@ -46,8 +46,8 @@ func (s *Switch) runIngress(p *Packet, now time.Duration, out []Outcome) []Outco
 	return s.arch.ingress(p, now, out)
 }
 
-// Enqueued notes in p that its queue had depth packets when p joined it, or
-// cells with a CellSize.
+// Enqueued records in p that the queue had depth packets (cells if there is a
+// CellSize) when p joined it.
 func (s *Switch) Enqueued(p *Packet, depth int, now time.Duration) {
 	if s.arch.hasGhost(p) {
 		s.mu.Lock()

@@ -30,8 +30,8 @@ import (
 //	- Pipes with one program share its registers, unless an Engine has a Switch for each pipe.
 //	- Lengths do not include the four bytes of the frame check sequence.
 //	- The caller sets the capacity of a queue, and a full queue deflects nothing.
-//	- The caller makes the packets of the generator.
-//	- A packet takes no time on its way. Of the two times that ingress sees, the first is the time of Receive (or of the turn after a recirculation), the second the time of Ingress.
+//	- The caller creates the packets of the packet generator.
+//	- Processing takes no time. Ingress sees two times: the first is the time of Receive (or of the recirculation), the second the time of Ingress.
 
 // A tofino runs the program of a Switch as a pipe of Tofino does.
 type tofino struct {
@@ -92,7 +92,7 @@ var chips = map[string]chip{
 	bmv2.T2NA: {cell: 176, portData: 24, loops: []byte{6}, generator: 6, appBits: 4, selects: true},
 }
 
-// threads are the programs of a pipe. Usually all pipes have the same.
+// A threads holds the programs of a pipe. Usually all pipes have the same programs.
 type threads struct {
 	in, out gress
 	ghost   *ghost // nil for most programs
@@ -127,8 +127,8 @@ func (s *Switch) CellSize() int {
 	return s.tofino.chip.cell
 }
 
-// cells returns the amount that a packet adds to the length of its queue: its
-// cells, or 1 if queues count packets.
+// cells returns by how much a packet increases the length of its queue: its cells,
+// or 1 if queues count packets.
 func (s *Switch) cells(p *Packet) int {
 	return cells(p, s.CellSize())
 }

@@ -60,10 +60,10 @@ func (t *tofino) enqueued(p *Packet, depth int, now time.Duration) {
 const queuesOfPort = 4
 
 // QueueNumber returns the number of a queue of a port for the ghost thread. On
-// hardware it is the traffic manager's number, from 2,048 per pipe, and depends
-// on the configuration of the ports' queues. Here one pipe has all 512 ports
-// with four queues each; further queues share the number of the fourth. The
-// last number belongs to port 511, which leads nowhere.
+// hardware it is the traffic manager's number, from 2,048 per pipe, and depends on
+// the configuration of the ports' queues. Here one pipe has all 512 ports with four
+// queues each; further queues share the number of the fourth. The last number
+// belongs to port 511, to which nothing is connected.
 func QueueNumber(port uint32, priority int) int {
 	return int(port)*queuesOfPort + min(priority, queuesOfPort-1)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// noPort is the port of packets without one: it leads nowhere.
+// noPort is the port of packets without a destination: nothing is connected to it.
 const noPort = devPorts - 1
 
 // tmFields are the requests of ingress to the traffic manager.
@@ -182,8 +182,8 @@ func (t *tofino) multicast(p *Packet, group uint32, why cut, out []Outcome) []Ou
 	return out
 }
 
-// toQueue appends the outcome of a packet for a port. Queue numbers that the
-// switch does not have mean the highest queue.
+// toQueue appends the outcome of a packet for a port. Queue numbers beyond the last
+// queue select the last queue.
 func (t *tofino) toQueue(p *Packet, port uint32, out []Outcome) []Outcome {
 	p.egressPort, p.priority = port, min(int(p.tm.qid), t.sw.opts.Priorities-1)
 	return append(out, Outcome{Kind: ToQueue, Packet: p, Port: port, Priority: p.priority})

@@ -26,8 +26,8 @@ type TreeNode struct {
 	Lags  []Lag
 }
 
-// A Lag is an aggregation of ports. Some ports of other chips may come before
-// and after its own.
+// A Lag is an aggregation of ports. It may also include ports of other chips,
+// before and after its own ports.
 type Lag struct {
 	Ports          []uint32
 	Before, Behind uint64
@@ -121,8 +121,9 @@ func (t *Trees) of(lag *Lag, n *TreeNode, hash uint64) (port uint32, ok bool) {
 	return lag.Ports[chosen(len(lag.Ports), at-lag.Before, hash, func(i int) bool { return !t.Down[lag.Ports[i]] })], true
 }
 
-// chosen returns the slot, of n, that a hash selects. This is first; or one of the live slots if
-// first is not alive; or first if no slot is alive.
+// chosen returns the slot that a hash selects among n slots. It returns first if
+// first is alive. Otherwise it returns one of the live slots, or first if none is
+// alive.
 func chosen(n int, first, hash uint64, lives func(int) bool) int {
 	if lives(int(first)) {
 		return int(first)

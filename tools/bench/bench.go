@@ -1,7 +1,7 @@
 // Package bench measures p4lb on the machine that it runs on: the compiler, the
-// generator, the embedded switch, the simulator, deployments, fits. Each
-// function returns values with units and descriptions. It measures CPU time
-// instead of elapsed time wherever other processes could interfere.
+// generator, the embedded switch, the simulator, deployments and fits. Each
+// function returns values with units and descriptions. Where other processes could
+// interfere, functions measure CPU time instead of elapsed time.
 package bench
 
 import (
@@ -40,7 +40,7 @@ func executable() (string, error) {
 // A usage is the resource usage of p4lb processes from start to end.
 type usage struct {
 	wall, busy []time.Duration
-	memory     int64  // peak of one more process, in KiB; 0: not measured
+	memory     int64  // peak memory of an additional process, in KiB; 0: not measured
 	said       []byte // output of the last process
 }
 
@@ -52,7 +52,7 @@ func start(ctx context.Context, runs int, dir string, args ...string) (u usage, 
 	}
 	for range runs {
 		cmd := exec.CommandContext(ctx, self, args...)
-		cmd.Args[0] = "p4lb" // a test binary would run tests otherwise
+		cmd.Args[0] = "p4lb" // otherwise a test binary would run tests
 		cmd.Dir = dir
 		began := time.Now()
 		if u.said, err = cmd.CombinedOutput(); err != nil {
@@ -64,7 +64,7 @@ func start(ctx context.Context, runs int, dir string, args ...string) (u usage, 
 	return u, nil
 }
 
-// startAndWeigh is start with one more run, for the peak of the memory.
+// startAndWeigh is start, followed by one more run that measures the peak memory.
 func startAndWeigh(ctx context.Context, runs int, dir string, args ...string) (u usage, err error) {
 	if u, err = start(ctx, runs, dir, args...); err != nil {
 		return u, err
@@ -88,7 +88,7 @@ func peakOf(ctx context.Context, dir, program string, args ...string) (peak int6
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
-	cmd.Args[0] = "p4lb" // a test binary would run tests otherwise
+	cmd.Args[0] = "p4lb" // otherwise a test binary would run tests
 	if err := cmd.Start(); err != nil {
 		return 0, nil, err
 	}
@@ -105,7 +105,7 @@ func peakOf(ctx context.Context, dir, program string, args ...string) (peak int6
 			}
 			return peak, out.Bytes(), err
 		case <-tick.C:
-			text, _ := os.ReadFile(status) // a process that has ended has none
+			text, _ := os.ReadFile(status) // a process that has ended has no status
 			if _, rest, found := bytes.Cut(text, []byte("VmHWM:")); found {
 				var n int64
 				fmt.Sscan(string(rest), &n)
@@ -115,7 +115,7 @@ func peakOf(ctx context.Context, dir, program string, args ...string) (peak int6
 	}
 }
 
-// planOf plans the state of leaves and spines of a network with a scheme.
+// planOf plans the configuration of a leaf-spine network with a scheme.
 func planOf(name string, p codegen.Params, t *fabric.Topology) (*plan.Plan, error) {
 	s, err := new(scheme.Library).Find(name)
 	if err != nil {

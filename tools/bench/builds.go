@@ -28,8 +28,8 @@ func ownBuild() string {
 // logged is a message that simple_switch contains only with its logging macros.
 const logged = "Processing packet received on port"
 
-// peerBuild describes how a simple_switch was built, as far as the binary shows it: the
-// compiler does not record its options there.
+// peerBuild describes how a simple_switch was built, as far as the binary shows it.
+// Compilers do not record their options in binaries.
 func peerBuild(path string) string {
 	text, err := os.ReadFile(path)
 	switch {

@@ -69,12 +69,12 @@ var stages = []struct{ name, what string }{
 
 // benchStages measures the compiler's stages separately.
 func benchStages(ctx context.Context, runs int) ([]Measurement, error) {
-	spent := make([][]time.Duration, len(stages)+1) // the last one for all stages together
+	spent := make([][]time.Duration, len(stages)+1) // the last element is for all stages together
 	for range runs {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		// Garbage of one run must not be collected in the next one.
+		// Garbage of one run must not be collected during the next one.
 		runtime.GC()
 		marks, err := compileStages()
 		if err != nil {

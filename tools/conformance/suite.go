@@ -1,7 +1,7 @@
-// Package conformance runs the compiler and the embedded switch over a checkout
-// of p4c's test suite. Each program runs in a process of its own, by the verbs
-// that a user would type, so that a crash or a hang is one program's result and
-// not the end of the run.
+// Package conformance runs the compiler and the embedded switch over a checkout of
+// p4c's test suite. Each program is compiled and tested in separate p4lb processes,
+// as a user would do it. So a crash or a hang is the result of one program and does
+// not end the run.
 package conformance
 
 import (
@@ -20,25 +20,25 @@ import (
 
 // A Suite is one run over a checkout of p4c.
 type Suite struct {
-	P4LB    string        // the binary that is tried
+	P4LB    string        // the p4lb binary under test
 	Dir     string        // the checkout
-	JSONDir string        // NAME.json that p4c compiled, for the category stf; "": our own
-	Match   string        // only programs with this in their names
-	Timeout time.Duration // of one program
+	JSONDir string        // folder of NAME.json files compiled by p4c, for the category stf; "": compile with p4lb
+	Match   string        // only run programs with this text in their names
+	Timeout time.Duration // time limit of one program
 
 	want     []string
 	temp     string
 	programs []*program
-	v1model  map[string]bool // whether a file includes v1model.p4, by path
+	v1model  map[string]bool // cache: whether a file includes v1model.p4, by path
 }
 
-// ErrNoSuite is returned for a folder that is no checkout of p4c.
+// ErrNoSuite is returned for a folder that is not a checkout of p4c.
 var ErrNoSuite = errors.New("no testdata/p4_16_samples in it")
 
-// Categories are the checks for which a program can be tried.
+// Categories are the kinds of checks.
 var Categories = []string{"samples", "v1model", "p4info", "stf", "errors"}
 
-// A status is how one program fared in one category.
+// A status is the result of one program in one category.
 type status int
 
 const (
@@ -48,8 +48,8 @@ const (
 	failed
 )
 
-// An Outcome is one program's result in one category, with the reason where
-// it did not pass.
+// An Outcome is one program's result in one category, with the reason if it did not
+// pass.
 type Outcome struct {
 	Program string `json:"program"`
 	Reason  string `json:"reason,omitempty"`
@@ -99,8 +99,8 @@ func (s *Suite) Run(ctx context.Context, want []string) ([]*Result, error) {
 	return results, err
 }
 
-// each runs f for every program, as many at once as there are cores, and then
-// done for each in order.
+// each runs f for every program, in parallel on all cores, and then calls done for
+// each program in order.
 func (s *Suite) each(ctx context.Context, f, done func(*program)) error {
 	jobs := make(chan *program)
 	var wg sync.WaitGroup

@@ -27,7 +27,7 @@ type program struct {
 	name     string // path below its folder, without .p4
 	path     string
 	bad      bool // from p4_16_errors
-	v1model  bool // includes v1model.p4, and is not itself made to be included
+	v1model  bool // includes v1model.p4, and is not an include file itself
 	outcomes map[string]Outcome
 }
 
@@ -51,7 +51,7 @@ func (s *Suite) try(ctx context.Context, p *program) {
 	p.outcomes["samples"] = survived(first)
 	p.outcomes["v1model"] = compiled(first)
 	if first.code != done && slices.Contains(s.want, "p4info") {
-		// There is P4Info even for what BMv2 cannot express.
+		// P4Info is generated even for programs that BMv2 cannot express.
 		s.p4lb(ctx, "compile", p.path, "--p4info", base+".p4info.txtpb")
 	}
 	p.outcomes["p4info"] = s.compareP4Info(p, base+".p4info.txtpb")
@@ -60,8 +60,8 @@ func (s *Suite) try(ctx context.Context, p *program) {
 	}
 }
 
-// check compiles a program for the messages alone. Other architectures than
-// v1model come from the checkout.
+// check compiles a program only to check it. Include files of architectures other
+// than v1model come from the checkout.
 func (s *Suite) check(ctx context.Context, p *program) finished {
 	if p.v1model {
 		return s.p4lb(ctx, "compile", p.path)
@@ -69,21 +69,21 @@ func (s *Suite) check(ctx context.Context, p *program) finished {
 	return s.p4lb(ctx, "compile", "-I", filepath.Join(s.Dir, "p4include"), p.path)
 }
 
-// The exit codes of p4lb that a program can have: compiled, or refused.
+// The exit codes of p4lb: the program was compiled, or it was rejected.
 const (
 	done    = 0
 	refused = 1
 )
 
-// A finished is what became of a process.
+// A finished is the result of a process.
 type finished struct {
-	code   int // -1 where it crashed or hung
+	code   int // -1 if the process crashed or hung
 	reason string
 	errors []message
 	output string
 }
 
-// A message is a diagnostic as --log-format json writes it.
+// A message is a diagnostic as p4lb writes it with --log-format json.
 type message struct {
 	Level, Msg, File string
 	Line             int
@@ -119,7 +119,7 @@ func (s *Suite) p4lb(ctx context.Context, args ...string) finished {
 	return end
 }
 
-// reasonOf is the first thing that a failed process said.
+// reasonOf returns the first message of a failed process.
 func (f finished) reasonOf() string {
 	switch {
 	case f.reason != "":
@@ -146,7 +146,7 @@ func survived(f finished) Outcome {
 func compiled(f finished) Outcome {
 	library := len(f.errors) == 1 && f.errors[0].Class == syntax.NoMain
 	switch {
-	case f.code == done, library: // a library is done when it is checked
+	case f.code == done, library: // a library only needs to be checked
 		return Outcome{status: passed}
 	case len(f.errors) > 0 && !slices.ContainsFunc(f.errors, isError):
 		return Outcome{status: notSupported, Reason: f.reasonOf()}
@@ -154,10 +154,10 @@ func compiled(f finished) Outcome {
 	return Outcome{status: failed, Reason: f.reasonOf()}
 }
 
-// isError reports whether m is anything but a positioned "not supported".
+// isError reports whether m is an error other than "not supported" with a position.
 func isError(m message) bool { return m.Line == 0 || m.Class != syntax.Unsupported }
 
-// compareP4Info compares the written P4Info with the one of the suite.
+// compareP4Info compares the generated P4Info with the suite's.
 func (s *Suite) compareP4Info(p *program, got string) Outcome {
 	want := filepath.Join(s.Dir, "testdata", "p4_16_samples_outputs", filepath.FromSlash(p.name)+".p4.p4info.txtpb")
 	if _, err := os.Stat(want); err != nil {
@@ -185,7 +185,7 @@ func (s *Suite) compareP4Info(p *program, got string) Outcome {
 	return Outcome{status: failed, Reason: firstDifference(&a, &b)}
 }
 
-// firstDifference finds a line in which the texts of two messages differ.
+// firstDifference returns a line in which the texts of two messages differ.
 func firstDifference(want, got proto.Message) string {
 	w := strings.Split(prototext.Format(want), "\n")
 	g := strings.Split(prototext.Format(got), "\n")
@@ -209,7 +209,7 @@ func (s *Suite) testPackets(ctx context.Context, p *program, compiled string) Ou
 	}
 	switch _, err := os.Stat(compiled); {
 	case err != nil && s.JSONDir != "":
-		return Outcome{} // the other compiler's affair
+		return Outcome{} // p4c has not compiled it
 	case err != nil:
 		return Outcome{status: failed, Reason: "not compiled"}
 	}
@@ -220,9 +220,9 @@ func (s *Suite) testPackets(ctx context.Context, p *program, compiled string) Ou
 	return Outcome{status: failed, Reason: f.reasonOf()}
 }
 
-// judge decides about a program that must be rejected. Where the suite names
-// lines, one of them must be among ours; where it names none (an error of the
-// whole program), being rejected is enough.
+// judge checks the errors of a program that must be rejected. If the suite lists
+// error lines, p4lb must report at least one of them. If it lists none, because the
+// error concerns the whole program, any error is enough.
 func (s *Suite) judge(p *program, f finished) Outcome {
 	if f.code != refused {
 		reason := "accepted"
@@ -249,9 +249,10 @@ func (s *Suite) judge(p *program, f finished) Outcome {
 		strings.Join(want, " "), strings.Join(got, " "), f.reasonOf())}
 }
 
-// In what p4c says, "name.p4(12): … error: …" opens an error, its parser
-// leaving the word out of syntax errors; "name.p4(34)" below it is another
-// place that takes part; a warning opens as an error does, a summary starts with "[".
+// The format of p4c's messages: "name.p4(12): … error: …" starts an error, and its
+// parser omits the word error for syntax errors. A following "name.p4(34)" is
+// another position of the same error. A warning starts like an error. A summary
+// starts with "[".
 var (
 	placeRE = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^([^\s(]+)\((\d+)\)`)
@@ -264,7 +265,7 @@ var (
 	})
 )
 
-// errorLines is every FILE:LINE that takes part in an error of p4c.
+// errorLines returns every FILE:LINE in the errors of p4c.
 func errorLines(text string) []string {
 	var places []string
 	inError := false
@@ -287,13 +288,13 @@ var includeRE = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]`)
 })
 
-// includesV1model reports whether the file, or one that it includes from its
-// own folder, includes v1model.p4.
+// includesV1model reports whether the file includes v1model.p4, directly or through
+// a file in the same folder.
 func (s *Suite) includesV1model(path string) bool {
 	if known, ok := s.v1model[path]; ok {
 		return known
 	}
-	s.v1model[path] = false // a file that includes itself adds nothing
+	s.v1model[path] = false // stops at files that include themselves
 	text, _ := os.ReadFile(path)
 	for _, m := range includeRE().FindAllSubmatch(text, -1) {
 		name := string(m[1])

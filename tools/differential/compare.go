@@ -21,13 +21,13 @@ import (
 
 // A result is the outcome of the comparison of one program.
 type result struct {
-	err     error // the difference, nil without one
-	packets int   // compared
-	skipped int   // not compared: undefined
-	applied int   // tables that packets met
+	err     error // the difference, or nil
+	packets int   // number of packets compared
+	skipped int   // number of packets with undefined results, not compared
+	applied int   // number of tables applied to packets
 }
 
-// engine is one of p4lb's engines with a program.
+// An engine is one of p4lb's engines running a program.
 type engine struct {
 	name    string
 	counted []counted
@@ -36,7 +36,7 @@ type engine struct {
 	digests [][]byte
 }
 
-// counted is an entry with a direct counter.
+// A counted is an entry with a direct counter.
 type counted struct {
 	table  string
 	handle dataplane.Handle
@@ -44,8 +44,8 @@ type counted struct {
 }
 
 // compare compiles a program and sends its packets through both engines and the
-// evaluator. The packet that the specification does not define ends the
-// comparison, because the state after it is not defined either.
+// evaluator. A packet whose result the specification leaves undefined ends the
+// comparison, because the state after it is undefined too.
 func compare(c *generator.Case, wrong bool) (r result) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -99,13 +99,13 @@ func compare(c *generator.Case, wrong bool) (r result) {
 	return r
 }
 
-// mistakes returns the lines of an error that are not warnings.
+// mistakes returns the lines of an error except warnings.
 func mistakes(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, " warning: ") }), "\n")
 }
 
-// start makes a switch with the entries of a program.
+// start creates a switch with the entries of a program.
 func start(p *source.Program, config *bmv2.Config, closures bool) (*engine, error) {
 	e := &engine{name: "machine code"}
 	if closures {
@@ -123,12 +123,12 @@ func start(p *source.Program, config *bmv2.Config, closures bool) (*engine, erro
 	return e, e.configure(p)
 }
 
-// configure fills tables, value sets, sessions and groups.
+// configure sets up tables, value sets, sessions and groups.
 func (e *engine) configure(p *source.Program) (err error) {
 	p.Tables(func(control string, t *source.Table) {
 		name := control + "." + t.Name
 		if _, missing := e.sw.TableCount(name); missing != nil || err != nil {
-			return // no packet reaches the table: the compiler has left it out
+			return // the compiler has removed the table, because no packet reaches it
 		}
 		var members, groups []dataplane.Handle
 		if t.Profile != nil {
@@ -198,7 +198,7 @@ func (e *engine) profile(control string, t *source.Table) (members, groups []dat
 	return members, groups, err
 }
 
-// entry returns the matches of an entry as the control plane of p4lb takes them.
+// entry returns an entry in the form of p4lb's control plane.
 func (e *engine) entry(t *source.Table, x *source.Entry) dataplane.Entry {
 	entry := dataplane.Entry{Priority: x.Priority}
 	for i, k := range t.Keys {
@@ -215,7 +215,7 @@ func (e *engine) entry(t *source.Table, x *source.Entry) dataplane.Entry {
 		case "range":
 			m.High = number(c.High)
 		case "optional":
-			// The compiler makes it ternary, as p4c does.
+			// Like p4c, the compiler turns optional fields into ternary ones.
 			m.Mask = number(ones(k.Bits().Width))
 			if c.Any {
 				m.Value, m.Mask = []byte{0}, []byte{0}
@@ -326,7 +326,7 @@ func unsigned(v *big.Int, r *source.Register) *big.Int {
 	return v
 }
 
-// entries lists the run-time entries of a program for people.
+// entries formats the run-time entries of a program for people.
 func entries(p *source.Program) string {
 	var b strings.Builder
 	p.Tables(func(control string, t *source.Table) {

@@ -2,8 +2,8 @@ package main
 
 import "github.com/p4lb/p4lb/tools/differential/internal/source"
 
-// features lists what the programs for an architecture contain, each in at least
-// 1 % of them.
+// features lists the features that programs for an architecture must cover, each in
+// at least 1 % of the programs.
 func features(arch string) []string {
 	list := []string{
 		"action data", "action directions", "action profile", "action selector", "control in control", "meter", "parser in parser",

@@ -3,11 +3,11 @@
 //
 //	differential [-programs N] [-seed S] [-packets N] [-arch LIST]
 //
-// It generates random programs, compiles each with p4lb, sends packets through
-// both engines (machine code, with stale registers poisoned, and closures), and
-// compares packets, registers, counters and digests with the evaluation of the
-// source. It prints each difference, with the program made small, and the rate
-// of programs, packets and features. The exit code is 1 if there is a difference.
+// It generates random programs, compiles each with p4lb, sends packets through both
+// engines (machine code, with stale registers poisoned, and closures), and compares
+// packets, registers, counters and digests with the evaluation of the source. It
+// prints each difference with a minimised program, and the number of programs,
+// packets and features. The exit code is 1 if there is a difference.
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 	flag.BoolVar(&o.print, "print", false, "print the program of the seed and stop")
 	flag.Parse()
 	o.archs = strings.Split(*archs, ",")
-	asm.Debug = true // poison the registers that may be stale
+	asm.Debug = true // makes code that reads stale registers fail
 	if o.print {
 		fmt.Print(generator.New(o.archs[int(o.seed)%len(o.archs)], o.seed, o.packets).Program.Text())
 		return
@@ -54,8 +54,8 @@ type options struct {
 	print                   bool
 }
 
-// campaign compares programs. It returns the number of differences and of the features
-// that are too rare to be tested.
+// campaign compares programs. It returns the number of differences, and the number
+// of features that are too rare to be tested.
 func campaign(w io.Writer, o options) (differences, rare int) {
 	var t tally
 	t.begin()
@@ -79,11 +79,11 @@ func campaign(w io.Writer, o options) (differences, rare int) {
 	return t.differences, t.printFeatures(w)
 }
 
-// report prints a difference with the smallest program that still shows it.
+// report prints a difference with a minimised program.
 func report(w io.Writer, c *generator.Case, r result) {
 	fmt.Fprintf(w, "--- seed %d, %s: %v\n", c.Seed, c.Program.Arch, r.err)
 	if kindOf(r.err) == "refused" {
-		return // the message has the line; -print prints the program
+		return // the message contains the source line; -print prints the program
 	}
 	shrink(c)
 	r = compare(c, false)
@@ -135,11 +135,12 @@ func (t *tally) print(w io.Writer) {
 		t.programs, float64(t.programs)/minutes, t.packets, float64(t.packets)/minutes, t.skipped, len(t.features), t.differences)
 }
 
-// enough is the number of programs from which on the share of a feature is judged.
+// enough is the number of programs after which the shares of features are checked.
 const enough = 500
 
-// printFeatures prints the share of programs with each feature, for each architecture,
-// and returns the number of features that are required and in less than 1 % of them.
+// printFeatures prints the share of programs with each feature, for each
+// architecture. It returns the number of required features that occur in less than
+// 1 % of the programs.
 func (t *tally) printFeatures(w io.Writer) (rare int) {
 	archs := sortedKeys(t.byArch)
 	fmt.Fprintf(w, "%-24s", "")

@@ -53,7 +53,7 @@ func shrinkAs(c *generator.Case, wrong bool) {
 	}
 }
 
-// bothEngines is the kind of a difference that both engines show.
+// bothEngines is the kind of a difference that occurs in both engines.
 const bothEngines = "machine code and closures"
 
 // kindOf classifies a difference, so that shrinking does not turn one into

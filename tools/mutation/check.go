@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// A checker type-checks packages of the original copy with a change.
+// A checker type-checks packages of the original copy with one change.
 type checker struct {
 	dir     string
 	files   map[string][]string // by import path

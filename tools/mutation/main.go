@@ -1,18 +1,19 @@
-// Command mutation measures what the tests notice.
+// Command mutation measures how many changes to the code the tests detect.
 //
 //	mutation [-n N] [-seed S] [-group LIST] [-packages N] [-timeout TIME] [-limit TIME] [-at FILE:LINE]
 //
-// It changes one expression or statement of the code at a time: a mutant. For each
-// mutant it runs the tests that execute the changed line, the package's own tests first,
-// until one fails. A mutant that no test notices shows behaviour that is not tested, or
-// a change without effect. The seed determines the sample. It prints the score of each
-// group of packages.
+// A mutant is a copy of the code with one expression or statement changed. For each
+// mutant, the command runs the tests that execute the changed line, the package's
+// own tests first, until one fails. If no test fails, the behaviour is untested or
+// the change has no effect. The seed determines the sample of mutants. The command
+// prints the score of each group of packages.
 //
-// All work is done on copies of the repository in a temporary folder. A coverage profile
-// per test lists the lines that it executes; profiles are kept in the folder of -cache
-// until a file that the package depends on changes. One copy holds all mutants of the
-// sample at once, each as a copy of its function that runs if a file names the mutant,
-// so that each package is compiled once.
+// All work is done on copies of the repository in a temporary folder. A coverage
+// profile for each test lists the lines that it executes. Profiles are kept in the
+// folder of -cache until a file that the package depends on changes. One copy
+// contains all mutants of the sample at once, so each package is compiled only
+// once: each mutant is a copy of its function's body, and runs if a file names the
+// mutant.
 package main
 
 import (
@@ -25,7 +26,7 @@ import (
 	"time"
 )
 
-// defaultGroups are the groups of packages that a run without -group samples.
+// defaultGroups are the groups of packages that are sampled without -group.
 const defaultGroups = "cmd/p4lb/internal/network,internal/lab/store,internal/server/bfrt,internal/p4/types," +
 	"internal/scheme/own,internal/scheme/manifest,controller+internal/controller,internal/lab"
 

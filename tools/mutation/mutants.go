@@ -19,12 +19,14 @@ type mutant struct {
 	what        string
 	from, to    int
 	text        string
-	// body is the range of the function body around the change, with its braces. It is
-	// empty if a changed copy of the body cannot stand in the function.
+	// body is the range of the function body around the change, with its braces. It
+	// is empty if the function cannot contain a changed copy of the body.
 	body [2]int
-	// global reports a change outside functions: profiles do not list such lines.
+	// global is set for a change outside of functions. Profiles do not contain such
+	// lines.
 	global bool
-	// end follows the copy of the body: a return, if the function has no results.
+	// end is added after the copy of the body: a return, if the function has no
+	// results.
 	end string
 }
 
@@ -90,7 +92,7 @@ func mutants(dir, name string) ([]*mutant, error) {
 			if n.Body != nil && copies(n) {
 				body = [2]int{fset.Position(n.Body.Pos()).Offset, fset.Position(n.Body.End()).Offset}
 			}
-		case *ast.GenDecl: // imports and types have no behaviour
+		case *ast.GenDecl: // declarations of imports and types have no behaviour
 			if n.Pos() >= end {
 				body, global = [2]int{}, true
 			}
@@ -123,8 +125,9 @@ func mutants(dir, name string) ([]*mutant, error) {
 	return list, nil
 }
 
-// copies reports whether a copy of the body, nested in the body, means the same. Labels
-// belong to the whole function, and a := of the body's own block may assign to a parameter.
+// copies reports whether a copy of the body, nested in the body, has the same
+// meaning. It does not if the body has labels, or a := that assigns to a parameter
+// in the body's own block.
 func copies(f *ast.FuncDecl) bool {
 	parameters := map[string]bool{}
 	for _, list := range []*ast.FieldList{f.Recv, f.Type.Params, f.Type.Results} {
@@ -160,7 +163,8 @@ func firstLine(s string) string {
 	return line
 }
 
-// isText reports whether x is a string constant: + on strings has no counterpart.
+// isText reports whether x is a string constant, because + on strings has no
+// inverse.
 func isText(x ast.Expr) bool {
 	b, ok := x.(*ast.BasicLit)
 	return ok && b.Kind == token.STRING

@@ -22,7 +22,7 @@ func copyTree(dir string) error {
 	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
 		data, err := os.ReadFile(name)
 		if errors.Is(err, os.ErrNotExist) {
-			continue // deleted and not committed
+			continue // deleted, but not committed
 		}
 		if err != nil {
 			return err
@@ -57,8 +57,8 @@ var Number = func() int {
 }()
 `
 
-// plant writes the mutants into the changed copy, each as a copy of its function's body
-// that runs if the mutant is selected. It leaves out mutants that do not compile.
+// plant writes the mutants into the changed copy, each as a copy of its function's
+// body that runs if the mutant is selected. It omits mutants that do not compile.
 func (t *tests) plant(list []*mutant) error {
 	if err := os.MkdirAll(filepath.Join(t.changed, ".tests"), 0o755); err != nil {
 		return err
@@ -124,7 +124,8 @@ var packageLine = regexp.MustCompile(`(?m)^package \w+`)
 // packageClause returns the offset after the package clause.
 func packageClause(src []byte) int { return packageLine.FindIndex(src)[1] }
 
-// plantAlone writes a mutant that is compiled on its own. restore undoes the change.
+// plantAlone writes a mutant that is compiled separately. restore undoes the
+// change.
 func (t *tests) plantAlone(m *mutant) (restore func(), err error) {
 	file := filepath.Join(t.changed, m.file)
 	before, err := os.ReadFile(file)

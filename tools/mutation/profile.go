@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// A profile describes which lines the tests of a package execute, each test run alone.
+// A profile describes which lines each test of a package executes when it runs
+// alone.
 type profile struct {
 	Tests []testTime
 	// Lines lists per file the executed ranges of lines with the tests that execute them.
@@ -41,7 +42,7 @@ type testRun struct {
 	took   time.Duration
 }
 
-// pattern returns the argument of -test.run.
+// pattern returns the value of -test.run.
 func (r testRun) pattern() string {
 	if r.parent == "" {
 		return "^(" + strings.Join(r.names, "|") + ")$"
@@ -93,7 +94,7 @@ func (p *profile) runs(m *mutant, fit func(name string) bool) []testRun {
 	return list
 }
 
-// profile returns the profile of a package's tests, from the cache if it is there.
+// profile returns the profile of a package's tests, from the cache if possible.
 func (t *tests) profile(q testPackage) (*profile, error) {
 	if p := t.profiles[q.path]; p != nil {
 		return p, nil
@@ -123,7 +124,7 @@ func (t *tests) profile(q testPackage) (*profile, error) {
 	return p, nil
 }
 
-// used returns the module's packages that the tests of q import, with q.
+// used returns the module's packages that the tests of q import, including q.
 func (t *tests) used(q testPackage) []string {
 	var list []string
 	for p := range q.uses {
@@ -166,10 +167,10 @@ func (t *tests) sum(q testPackage) (string, error) {
 	return path.Base(q.path) + "-" + hex.EncodeToString(h.Sum(nil)[:12]), nil
 }
 
-// splitFrom is the time from which the subtests of a test are measured one by one.
+// splitFrom is the duration above which a test's subtests are measured separately.
 const splitFrom = 4 * time.Second
 
-// measure runs each test of a package of the original copy alone.
+// measure runs each test of a package in the original copy alone.
 func (t *tests) measure(q testPackage) (*profile, error) {
 	fmt.Printf("%s: measuring which lines each test executes\n", q.path)
 	binary := filepath.Join(t.changed, ".tests", "measure")
@@ -201,7 +202,7 @@ type measurement struct {
 	lines                     map[string]map[[2]int][]int
 }
 
-// test measures a test, or each of its subtests if it takes long.
+// test measures a test. If it takes long, it measures each of its subtests.
 func (m *measurement) test(name string) error {
 	start := time.Now()
 	out, err := m.run(testRun{names: []string{name}})

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// An outcome is what happened to a mutant.
+// An outcome is the result of a mutant.
 type outcome struct {
 	kind kind
 	by   string // the package whose tests failed
@@ -52,13 +52,13 @@ type tests struct {
 	packages          []testPackage
 	binaries          map[string]string   // test binaries of the changed copy by package
 	profiles          map[string]*profile // by package
-	sound             map[string]bool     // runs that pass without a mutant
-	unfit             map[[2]string]bool  // tests that fail there, by package and name
+	sound             map[string]bool     // test runs that pass without a mutant
+	unfit             map[[2]string]bool  // tests that fail without a mutant, by package and name
 	invalid           map[*mutant]bool    // mutants that do not compile
-	alone             map[*mutant]bool    // mutants that are compiled on their own
+	alone             map[*mutant]bool    // mutants that are compiled separately
 }
 
-// A testPackage is a package with tests, and all packages that they import.
+// A testPackage is a package with tests, and all packages that its tests import.
 type testPackage struct {
 	path string
 	uses map[string]bool
@@ -115,8 +115,8 @@ func goCommand(dir string, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// near returns the packages whose tests may execute code of p, its own tests first,
-// then those that import the least besides.
+// near returns the packages whose tests may execute code of p. The package's own
+// tests come first, then packages with few imports.
 func (t *tests) near(p string) []testPackage {
 	var list []testPackage
 	for _, q := range t.packages {
@@ -179,7 +179,7 @@ func (t *tests) try(m *mutant) (outcome, error) {
 	return result, nil
 }
 
-// fails reports whether a mutant makes tests fail that pass without it.
+// fails reports whether tests fail with a mutant that pass without it.
 func (t *tests) fails(m *mutant, pkg string, r testRun) (bool, error) {
 	for {
 		_, err := t.test(m, pkg, r)
@@ -240,7 +240,7 @@ func (t *tests) test(m *mutant, pkg string, r testRun) ([]byte, error) {
 			t.binaries[pkg] = binary
 		}
 		restore := func() {}
-		if alone { // only while its binary is built
+		if alone { // a separate binary is used only once
 			var err error
 			if restore, err = t.plantAlone(m); err != nil {
 				return nil, err
@@ -273,9 +273,9 @@ func runTests(dir string, limit time.Duration, env []string, binary string, args
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if cmd.Process != nil {
-		stop() // children that the tests left behind
+		stop() // ends child processes that the tests started
 	}
-	if errors.Is(err, exec.ErrWaitDelay) { // a child held the output open
+	if errors.Is(err, exec.ErrWaitDelay) { // a child kept the output open
 		err = nil
 	}
 	return out, err

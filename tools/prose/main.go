@@ -3,10 +3,10 @@
 //
 //	prose [-update] [-max N] [FILE...]
 //
-// Without files it checks every Go and Markdown file of the repository. It
-// prints each finding as file:line: phrase: suggestion. A file may have as many
-// findings as baseline.txt allows for it; more are an error. The flag -update
-// lowers the allowances to the present findings and never raises one.
+// Without files it checks every Go and Markdown file of the repository. It prints
+// each finding as file:line: phrase: suggestion. baseline.txt states how many
+// findings a file may have; more are an error. The flag -update lowers these
+// allowances to the current findings, and never raises one.
 package main
 
 import (
@@ -95,9 +95,9 @@ func report(w io.Writer, allowed map[string]int, found map[string][]finding, mos
 	return nil
 }
 
-// lower returns the allowances that hold for the findings: never more than
-// before. Files that were not looked at keep theirs. Without any allowance
-// before, all findings are allowed.
+// lower returns the new allowances: at most the previous ones and at most the
+// number of findings. Files that were not checked keep theirs. If there were no
+// allowances at all, all findings are allowed.
 func lower(allowed map[string]int, found map[string][]finding, all bool) map[string]int {
 	first := len(allowed) == 0
 	next := map[string]int{}

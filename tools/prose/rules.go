@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// A rule is a pattern of words and the advice for whoever wrote them.
+// A rule is a pattern of words, with advice for the author.
 type rule struct {
 	words  string // a regular expression between word boundaries, in any case
 	advice string
@@ -35,7 +35,7 @@ var rules = []rule{
 	{`(?:lays?|laid) out`, "format, arrange or store"},
 }
 
-// patterns are the rules as expressions.
+// patterns are the compiled rules.
 var patterns = sync.OnceValue(func() []*regexp.Regexp {
 	var list []*regexp.Regexp
 	for _, r := range rules {
@@ -115,7 +115,7 @@ func source(name, text string, look func(line int, prose string)) {
 
 var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z']{2,}`) })
 
-// ruleWords are the patterns themselves, which are no prose.
+// ruleWords are the patterns themselves, which are not prose.
 var ruleWords = sync.OnceValue(func() []string {
 	var list []string
 	for _, r := range rules {

@@ -176,7 +176,7 @@ func (i *interruption) interrupt(binary string, l limits, at time.Duration, whol
 	switch {
 	case ctx.Err() != nil || took > l.end:
 		return took, fmt.Errorf("it took %v to end", took.Round(time.Millisecond))
-	case cmd.ProcessState.String() == "signal: interrupt": // it had not installed its signal handler yet
+	case cmd.ProcessState.String() == "signal: interrupt": // the process had not installed its signal handler yet
 	case code < 0 || died(said.String()):
 		return took, fmt.Errorf("it crashed: %v: %.300s", cmd.ProcessState, &said)
 	}

@@ -32,7 +32,7 @@ type siege struct {
 	chip func(*bfrtTarget) error // the same for a switch that serves BfRt
 	page func(*pageTarget) error // the same for a page
 	tls  bool                    // clients of P4Runtime use TLS
-	near bool                    // the reader of a page has the attackers' address
+	near bool                    // the reader of the page uses the attackers' address
 	// convoy measures packets instead of writes.
 	convoy bool
 }
@@ -172,8 +172,8 @@ func (s *siege) lay(binary string, l limits, length time.Duration, routes int) (
 		return fail("%v", err)
 	}
 	packets, convoyed := within.(*packetTarget)
-	var work func() time.Duration // CPU time of the switch for packets, if there are any
-	var before time.Duration      // the same before the attack
+	var work func() time.Duration // returns the CPU time of the switch for packets; nil if there are none
+	var before time.Duration      // CPU time before the attack
 	if convoyed {
 		work = packets.work(cmd.Process.Pid)
 	}

@@ -4,7 +4,7 @@ package asm
 
 import "encoding/binary"
 
-// bytes returns the code with the distances of its jumps filled in.
+// bytes returns the code after it has filled in the distances of jumps.
 func (a *Asm) bytes() []byte {
 	for _, j := range a.jumps {
 		binary.LittleEndian.PutUint32(a.code[j.at:], uint32(a.labels[j.to].at-j.at-4))
@@ -42,7 +42,7 @@ func (a *Asm) rm(w bool, reg Reg, m Mem, op ...byte) {
 	if short {
 		mod = 0x40
 	}
-	if m.Indexed || m.Base&7 == 4 { // a second byte names base and index
+	if m.Indexed || m.Base&7 == 4 { // base or index need a second byte
 		base := byte(m.Base & 7)
 		a.emit(mod | byte(reg&7)<<3 | 4)
 		if m.Indexed {
@@ -79,7 +79,7 @@ func (a *Asm) move(dst, src Reg) {
 	}
 }
 
-// set puts a constant into a register.
+// set loads a constant into a register.
 func (a *Asm) set(dst Reg, v uint64) {
 	switch {
 	case v == 0:

@@ -3,10 +3,10 @@
 // one or more instructions with the same effect on registers of the same
 // numbers.
 //
-// The code is a leaf function. It calls nothing, uses no stack but its return
-// address, and does not touch the registers that Go reserves (R14, BP, SP).
-// Call passes three pointers in BX, R12 and R13. The code returns one number in
-// AX: 0 at its end, or the number of a request to Go.
+// The code is a leaf function. It calls no other code, uses the stack only for its
+// return address, and does not change the registers that Go reserves (R14, BP, SP).
+// Call passes three pointers in BX, R12 and R13. The code returns one number in AX:
+// 0 at its end, or the number of a request to Go.
 //
 // # Memory safety
 //
@@ -119,7 +119,8 @@ func (c Cond) Not() Cond { return c ^ 1 }
 // A Label is a place in the code.
 type Label int
 
-// An Asm assembles code. Operands have 64 bits unless a method states another size.
+// An Asm assembles code. Operands have 64 bits unless a method specifies another
+// size.
 type Asm struct {
 	code   []byte
 	labels []label
@@ -127,15 +128,16 @@ type Asm struct {
 	verifier
 }
 
-// A label is the place of a Label and the verifier's knowledge at it.
+// A label is the position of a Label, and the verifier's knowledge at this
+// position.
 type label struct {
 	at        int  // offset in the code; -1: not bound
-	entry     bool // bound by Entry: nothing but Call's pointers is loaded
+	entry     bool // bound by Entry: only Call's pointers are loaded
 	enterable bool // Go may enter here
 	known     *facts
 }
 
-// A jump is the place of a distance to a label.
+// A jump is the position of a distance that Assemble fills in.
 type jump struct {
 	at int
 	to Label
@@ -178,8 +180,8 @@ func (a *Asm) Bind(l Label) {
 	p.known = nil
 }
 
-// Entry binds a label to this place. Go may enter at the label, and code behind
-// it may jump back to it, so nothing but the pointers of Call is loaded there.
+// Entry binds a label to this place. Go may enter at the label, and later code may
+// jump back to it. So only the pointers of Call are loaded there.
 func (a *Asm) Entry(l Label) {
 	a.labels[l] = label{at: len(a.code), entry: true}
 	a.now, a.dead = entry, false
@@ -198,6 +200,6 @@ func (a *Asm) Bound(l Label) bool { return a.labels[l].at >= 0 }
 // Offset returns the place of a label in the code.
 func (a *Asm) Offset(l Label) int { return a.labels[l].at }
 
-// Fits reports whether a constant fits in an instruction, which holds its lowest
-// 32 bits and extends their sign.
+// Fits reports whether a constant fits in an instruction: an instruction holds 32
+// bits, which the processor sign-extends.
 func Fits(v uint64) bool { return int64(v) == int64(int32(v)) }

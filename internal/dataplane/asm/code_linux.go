@@ -52,7 +52,8 @@ func callPoisoned(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
 // Call runs code from an address on, with pointers in BX, R12 and R13.
 //
 // Hostile input: none. The verifier has checked the code for memory of the sizes
-// that the caller of Assemble gave, and the pointers must be to such memory.
+// that the caller of Assemble gave, and the caller of Call must pass pointers to
+// such memory.
 func Call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64 {
 	if Debug {
 		return callPoisoned(entry, bx, r12, r13)

@@ -8,12 +8,12 @@ import "encoding/binary"
 // are used only after those.
 const (
 	zero   Reg = 31
-	datum  Reg = 16 // an operand from memory, or a constant
+	datum  Reg = 16 // operand from memory, or constant
 	place  Reg = 17 // an address
-	second Reg = 4  // a constant in addition to a datum
+	second Reg = 4  // constant needed in addition to a datum
 )
 
-// bytes returns the code with the distances of its jumps filled in.
+// bytes returns the code after it has filled in the distances of jumps.
 func (a *Asm) bytes() []byte {
 	for _, j := range a.jumps {
 		distance := uint32(a.labels[j.to].at-j.at) / 4
@@ -44,7 +44,7 @@ func (a *Asm) move(dst, src Reg) {
 	}
 }
 
-// set puts a constant into a register.
+// set loads a constant into a register.
 func (a *Asm) set(dst Reg, v uint64) {
 	const movz, movk, movn = 0xd2800000, 0xf2800000, 0x92800000
 	zeros, ones := 0, 0
@@ -282,8 +282,8 @@ func (a *Asm) jump(l Label) {
 	a.emit(0)
 }
 
-// jumpIf jumps to a label if the condition holds. It skips a jump, because a
-// conditional jump does not reach as far.
+// jumpIf jumps to a label if the condition holds. It emits a conditional jump over
+// an unconditional one, because the latter reaches farther.
 func (a *Asm) jumpIf(c Cond, l Label) {
 	a.emit(0x54000000 | 2<<5 | conditions[c] ^ 1)
 	a.jump(l)

@@ -9,9 +9,9 @@ func (a *Asm) Move(dst, src Reg) {
 	a.move(dst, src)
 }
 
-// Set puts a constant into a register.
+// Set loads a constant into a register.
 func (a *Asm) Set(dst Reg, v uint64) {
-	a.clobber(dst) // of the flags, too
+	a.clobber(dst) // this makes the flags undefined, too
 	a.write(dst, upTo(v))
 	a.set(dst, v)
 }

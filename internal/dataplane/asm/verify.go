@@ -203,8 +203,8 @@ func (a *Asm) shifted(op Shift, dst Reg, n byte) {
 	a.write(dst, upTo(hi))
 }
 
-// setFlags records the flags after an operation. Only the flags of Cmp, Test and Add mean the
-// same on all processors.
+// setFlags records the flags after an operation. Only Cmp, Test and Add set flags
+// in the same way on all processors.
 func (a *Asm) setFlags(op Op) {
 	a.now.flags = flagsFact{set: op == Cmp || op == Add}
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A FilterSpec specifies a low-pass filter of Tofino (BfRt's $LPF_SPEC). For
-// values x that arrive dt apart it keeps v and returns v / 2^Shift, rounded
-// down and limited to the filter's width:
+// A FilterSpec specifies a low-pass filter of Tofino (BfRt's $LPF_SPEC). For values
+// x that arrive at intervals dt, the filter updates v and returns v / 2^Shift,
+// rounded down and limited to the filter's width:
 //
 //	rate    v = v exp(-dt/Gain) + x
 //	sample  v = v + (1 - exp(-dt/tau)) (x - v), tau = Gain if x > v, else Decay
 //
-// A rate is about the sum of the values of the last Gain, a sample an average.
-// Both are 0 when the switch starts. The hardware has fewer digits, and time
-// constants of a mantissa and an exponent; its rounding is not published.
+// A rate is about the sum of the values of the last Gain, a sample an average. Both
+// are 0 when the switch starts. The hardware is less precise and stores time
+// constants as mantissa and exponent; its rounding is not published.
 type FilterSpec struct {
 	Rate        bool // a rate; otherwise a sample
 	Gain, Decay time.Duration
@@ -60,7 +60,7 @@ func NewFilters(c *bmv2.FilterArray) *Filters {
 	}
 }
 
-// Link links the execution of a cell; out of range it returns 0.
+// Link links the execution of a cell. An index out of range returns 0.
 func (f *Filters) Link(l *vector.Linker, to, v, at *bmv2.Expr, draw func(lo, hi uint64) uint64) (vector.Step, error) {
 	dst, err := l.Place(to)
 	if err != nil {
@@ -83,8 +83,8 @@ func (f *Filters) Link(l *vector.Linker, to, v, at *bmv2.Expr, draw func(lo, hi 
 	}, nil
 }
 
-// give returns the current result of a filter. For an early detection it returns 1 to drop the
-// packet.
+// give returns the current result of a filter. For an early detection, it returns 1
+// if the packet must be dropped.
 func (f *Filters) give(k *Filter, draw func(lo, hi uint64) uint64) uint64 {
 	switch {
 	case !f.Wred:
@@ -113,7 +113,7 @@ func (k *Filter) take(x float64, now time.Duration) {
 	k.value += (1 - fade(dt, tau)) * (x - k.value)
 }
 
-// fade returns the share of a value that remains after a time.
+// fade returns the share of a value that remains after the time dt.
 func fade(dt, tau time.Duration) float64 {
 	switch {
 	case dt <= 0:
@@ -124,7 +124,7 @@ func fade(dt, tau time.Duration) float64 {
 	return math.Exp(-float64(dt) / float64(tau))
 }
 
-// Result returns the present result of a filter.
+// Result returns the current result of a filter.
 func (f *Filters) Result(k *Filter) uint64 {
 	v := math.Floor(math.Ldexp(k.value, -k.Spec.Shift))
 	if v >= f.limit {

@@ -47,7 +47,8 @@ func (l *Late) Settle(bytes int) {
 	*l = (*l)[:0]
 }
 
-// Link links counting a packet in a cell; out of range it does nothing.
+// Link links the counting of a packet in a cell. An index out of range has no
+// effect.
 func (a *Counters) Link(l *vector.Linker, e *bmv2.Expr) (vector.Step, error) {
 	index, err := l.Number(e)
 	if err != nil {
@@ -87,10 +88,10 @@ type bucket struct {
 // maxExact is a number of tokens far below the overflow of uint64.
 const maxExact = 1 << 62
 
-// fill adds the tokens up to a microsecond. Like BMv2 it rounds the tokens
-// since the switch's start, so that rounding errors do not accumulate. If that
-// number would overflow, because of the rate or the uptime, one microsecond
-// adds so many tokens that the rounding of one interval does not matter.
+// fill adds the tokens up to a microsecond. Like BMv2 it rounds the tokens since
+// the switch's start, so that rounding errors do not accumulate. That number can
+// overflow, because of the rate or the uptime. In that case one microsecond adds so
+// many tokens that rounding a single interval does not matter.
 func (b *bucket) fill(now int64) {
 	before, after, elapsed := float64(b.last)*b.rate, float64(now)*b.rate, now-b.last
 	b.last = now
@@ -143,8 +144,8 @@ func (a *Meters) Mark(m *Meter, p *vector.State) {
 }
 
 // execute returns the colour of a packet of length bytes at a time since the
-// switch's start, and counts it. A packet with a colour keeps it or gets a
-// worse one. A packet above a rate takes no tokens of the lower rates (RFC
+// switch's start, and counts it. A packet that already has a colour keeps it or
+// gets a worse one. A packet above a rate takes no tokens of the lower rates (RFC
 // 2698).
 func (m *Meter) execute(bytes bool, length int, had uint64, now time.Duration) uint64 {
 	c := m.color(bytes, length, had, now)
@@ -237,9 +238,9 @@ func (m *Meters) Reset(i int) {
 	m.Cells[i] = Meter{rates: m.rates}
 }
 
-// Link links the execution of a cell. Its parameters are the index, the
-// destination of the colour, and the packet's colour if it has one; out of
-// range it does nothing.
+// Link links the execution of a cell. Its parameters are the index, the destination
+// of the colour, and the packet's previous colour if there is one. An index out of
+// range has no effect.
 func (m *Meters) Link(l *vector.Linker, a []*bmv2.Expr) (vector.Step, error) {
 	index, err := l.Number(a[0])
 	if err != nil {

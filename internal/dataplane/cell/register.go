@@ -30,7 +30,7 @@ func NewRegister(c *bmv2.RegisterArray) *Register {
 	r := &Register{name: c.Name, Size: c.Size, Width: c.Bitwidth, Words: num.Words(c.Bitwidth)}
 	r.Mask = num.Mask64(min(c.Bitwidth, 64))
 	r.Cells = make([]uint64, r.Size*r.Words)
-	if v, err := bmv2.ParseHex(c.Initial); err == nil { // an empty value fails; others were validated
+	if v, err := bmv2.ParseHex(c.Initial); err == nil { // an empty text fails; Validate has checked all others
 		r.initial = num.OfBig(v, r.Words)
 		r.Reset()
 	}
@@ -45,7 +45,8 @@ func (r *Register) Reset() {
 	}
 }
 
-// LinkRead links reading a cell; out of range the destination keeps its value.
+// LinkRead links the reading of a cell. If the index is out of range, the
+// destination keeps its value.
 func (r *Register) LinkRead(l *vector.Linker, to, at *bmv2.Expr) (vector.Step, error) {
 	dst, err := l.Place(to)
 	if err != nil {
@@ -87,7 +88,7 @@ func (r *Register) LinkRead(l *vector.Linker, to, at *bmv2.Expr) (vector.Step, e
 	}, nil
 }
 
-// CellValue returns the value of a cell; out of range it is zero.
+// CellValue returns the value of a cell, or zero if the index is out of range.
 func (r *Register) CellValue(at vector.Eval) vector.Value {
 	v := vector.Unsigned64(r.Width, func(p *vector.State) uint64 {
 		if i := uint64(uint32(at(p))); i < uint64(r.Size) {
@@ -104,7 +105,7 @@ func (r *Register) CellValue(at vector.Eval) vector.Value {
 	return v
 }
 
-// LinkWrite links writing a cell; out of range it does nothing.
+// LinkWrite links the writing of a cell. An index out of range has no effect.
 func (r *Register) LinkWrite(l *vector.Linker, index *bmv2.Expr, v vector.Value) (vector.Step, error) {
 	iv, err := l.Number(index)
 	if err != nil {
@@ -141,7 +142,7 @@ func (r *Register) LinkWrite(l *vector.Linker, index *bmv2.Expr, v vector.Value)
 	}, nil
 }
 
-// LinkFill links writing all cells.
+// LinkFill links the writing of all cells.
 func (r *Register) LinkFill(l *vector.Linker, e *bmv2.Expr) (vector.Step, error) {
 	v, err := l.Number(e)
 	if err != nil {

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// A WredSpec specifies a random early detection (BfRt's $WRED_SPEC) by the
-// average of the values with a time constant. Up to Min nothing is dropped,
-// from Max on everything; in between with a probability that rises to
-// Probability.
+// A WredSpec specifies a random early detection (BfRt's $WRED_SPEC). It averages
+// the values with a time constant. Up to an average of Min it drops no packet, and
+// from Max on every packet. In between, the drop probability rises to Probability.
 type WredSpec struct {
 	Time        time.Duration
 	Min, Max    uint64
@@ -23,7 +22,7 @@ func (w WredSpec) Validate() error {
 	return nil
 }
 
-// drops draws whether to drop a packet at an average.
+// drops decides at random whether to drop a packet at the given average.
 func (w WredSpec) drops(average float64, draw func(lo, hi uint64) uint64) bool {
 	least, most := float64(w.Min), float64(w.Max)
 	switch {

@@ -8,11 +8,11 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// maxPicked is the size in bytes of the largest header that code reads and
+// maxPicked is the size in bytes of the largest header that machine code reads and
 // writes.
 const maxPicked = 256
 
-// Compiles reports whether code reads and writes headers of a type.
+// Compiles reports whether machine code can read and write headers of a type.
 func Compiles(t *vector.HeaderType) bool {
 	return t.Chunks != nil && t.Bits <= 8*maxPicked && !slices.ContainsFunc(t.Chunks, func(c vector.Chunk) bool {
 		return c.Wide && (c.Parts[0].Width%64 != 0 || c.Parts[0].Signed)
@@ -101,9 +101,9 @@ func (k *Writer) WriteChunk(c *vector.Chunk, base int, m asm.Mem) {
 	}
 }
 
-// Checksum computes the Internet checksum of a calculation's terms into the
-// first register of the pool; see hash.SumTerm. A carry out of 64 bits counts
-// as one there, too.
+// Checksum computes the Internet checksum of a calculation's terms into the first
+// register of the pool; see hash.SumTerm. In that sum, a carry out of 64 bits
+// counts as one.
 func (k *Writer) Checksum(c *hash.Calculation) {
 	r, x := Pool[0], Pool[1]
 	invalid := k.NewLabel()

@@ -7,9 +7,9 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A Tree is an expression to be compiled; the code computes its low 64 bits.
-// Its value v is the one of the closures: the interval of v defines the meaning
-// of operations in both engines.
+// A Tree is an expression to be compiled; the code computes its low 64 bits. The
+// closures use the same value v. The interval of v defines the meaning of
+// operations in both engines.
 type Tree struct {
 	op    treeOp
 	v     vector.Value
@@ -26,17 +26,17 @@ const (
 	treeConst  treeOp = iota
 	treeWord          // a word of the vector
 	treeArg           // an argument of the running action
-	treeAdd           // this and the next ones are single instructions
+	treeAdd           // from here on, single instructions
 	treeSub           //
 	treeAnd           //
 	treeOr            //
 	treeXor           //
 	treeMul           //
-	treeDiv           // a division by zero gives zero
+	treeDiv           // division by zero gives zero
 	treeMod           //
-	treeShl           // 64 or more give zero
+	treeShl           // shifts by 64 or more give zero
 	treeShr           //
-	treeSar           // 64 or more give the sign
+	treeSar           // shifts by 64 or more give the sign
 	treeNot           //
 	treeExtend        // sign-extends a number of 64-bits bits
 	treeTest          // 1 or 0
@@ -202,7 +202,7 @@ func (t *Tree) operand() bool {
 	return t.op == treeWord || t.op == treeArg || t.op == treeConst && asm.Fits(t.bits)
 }
 
-// registers returns the number of registers that it takes to compute t.
+// registers returns the number of registers needed to compute t.
 func (t *Tree) registers() int {
 	switch t.op {
 	case treeConst, treeWord, treeArg:
@@ -220,7 +220,7 @@ func (t *Tree) registers() int {
 	return max(t.a.depth, t.b.depth+1)
 }
 
-// Eval computes t into the register d of the pool. Later registers are free.
+// Eval computes t into register d of the pool. It may overwrite later registers.
 func (k *Writer) Eval(t *Tree, d int) {
 	r := Pool[d]
 	switch t.op {
@@ -404,8 +404,8 @@ const (
 	branchOr
 )
 
-// Condition returns the branch of an expression, or nil if code cannot decide
-// it.
+// Condition returns the branch of an expression, or nil if machine code cannot
+// evaluate it.
 func (k *Writer) Condition(e *bmv2.Expr) *Branch {
 	if e = e.Unwrap(); e == nil {
 		return &Branch{op: branchNever}
@@ -455,8 +455,8 @@ func (k *Writer) Condition(e *bmv2.Expr) *Branch {
 var unsignedConds = map[string]asm.Cond{"==": asm.Equal, "!=": asm.NotEqual, "<": asm.Below, "<=": asm.BelowEqual, ">": asm.Above, ">=": asm.AboveEqual}
 var signedConds = map[string]asm.Cond{"==": asm.Equal, "!=": asm.NotEqual, "<": asm.Less, "<=": asm.LessEqual, ">": asm.Greater, ">=": asm.GreaterEqual}
 
-// Comparison returns the branch of a comparison, or nil if code cannot decide
-// it.
+// Comparison returns the branch of a comparison, or nil if machine code cannot
+// evaluate it.
 func (k *Writer) Comparison(op string, a, b *Tree) *Branch {
 	if a == nil || b == nil {
 		return nil
@@ -479,7 +479,7 @@ func (k *Writer) Comparison(op string, a, b *Tree) *Branch {
 	return c
 }
 
-// registers returns the number of registers that it takes to decide b.
+// registers returns the number of registers needed to evaluate b.
 func (b *Branch) registers() int {
 	switch b.op {
 	case branchCompare:
@@ -495,8 +495,8 @@ func (b *Branch) registers() int {
 	return 0
 }
 
-// Branch jumps to a label if b equals want. Registers of the pool from d on are
-// free.
+// Branch jumps to a label if b equals want. It may overwrite registers of the pool
+// from d on.
 func (k *Writer) Branch(b *Branch, d int, to asm.Label, want bool) {
 	switch b.op {
 	case branchNever, branchAlways:

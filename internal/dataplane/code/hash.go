@@ -10,8 +10,8 @@ import (
 )
 
 // This file computes the CRCs that programs use to select paths. It packs the
-// fields into words of up to eight bytes, and looks each word up in as many
-// tables at once ("slicing by eight").
+// fields into words of up to eight bytes, and looks up each byte of a word in a
+// separate table ("slicing by eight").
 
 // A piece is a range of bits of a vector word, at its place in a word of a
 // hash's input.
@@ -22,7 +22,7 @@ type piece struct {
 	left  int // then the shift to the left
 }
 
-// maxHashed is the largest number of bytes that code hashes.
+// maxHashed is the largest input in bytes that machine code hashes.
 const maxHashed = 64
 
 // hashed splits the inputs of a calculation into words of up to eight bytes. It
@@ -63,9 +63,9 @@ func hashed(ins []hash.Input) (words [][]piece, bytes int) {
 	return words, bits / 8
 }
 
-// HashInto writes base + H % max for a CRC in hash.SlicedCRCs. If the control
-// plane may replace the function, the code checks whether it has, and then runs
-// the code that changed writes.
+// HashInto writes base + H % max for a CRC in hash.SlicedCRCs. If the control plane
+// may replace the function, the code checks for a replacement at run time, and
+// executes the code that changed writes if there is one.
 func (k *Writer) HashInto(c *hash.Calculation, a []*bmv2.Expr, changed func()) bool {
 	dst, err := k.Place(a[0])
 	if err != nil || dst.Base != nil || dst.Field.Signed || dst.Field.VarLen || dst.Field.Width > 64 {
@@ -140,7 +140,7 @@ func (k *Writer) crc(c *hash.Sliced, words [][]piece, bytes int) {
 			}
 			k.Load(r, Word(p.off))
 			k.ShiftConst(asm.Shr, r, byte(p.right))
-			k.ShiftConst(asm.Shl, r, byte(64-p.width)) // clear the bits above
+			k.ShiftConst(asm.Shl, r, byte(64-p.width)) // clear the higher bits
 			k.ShiftConst(asm.Shr, r, byte(64-p.width-p.left))
 			if i > 0 {
 				k.Do(asm.Or, data, rest)
@@ -164,9 +164,9 @@ func (k *Writer) crc(c *hash.Sliced, words [][]piece, bytes int) {
 	}
 }
 
-// slices processes n bytes of data, already combined with the state, through
-// the tables. The bits of the state above n bytes remain; none reports that
-// there is no state yet.
+// slices processes n bytes of data, already combined with the state, through the
+// tables. The bits of the state above n bytes remain. none is true if there is no
+// state yet.
 func (k *Writer) slices(state, data asm.Reg, n int, none bool) {
 	rest := !none && n < 4
 	if rest {

@@ -27,7 +27,7 @@ func (k *Writer) Result(op string, dst, left, right *bmv2.Expr) bool {
 	return k.Assignment(dst, t)
 }
 
-// Assignment stores a number in a field.
+// Assignment writes the assignment of a number to a field.
 func (k *Writer) Assignment(dst *bmv2.Expr, t *Tree) bool {
 	if t == nil {
 		return false
@@ -42,8 +42,8 @@ func (k *Writer) Assignment(dst *bmv2.Expr, t *Tree) bool {
 	return k.storeField(pl.Field, t)
 }
 
-// storeField stores a number in a field of at most 64 bits, cut like the
-// closures cut it.
+// storeField stores a number in a field of at most 64 bits, truncated as the
+// closures do it.
 func (k *Writer) storeField(f vector.Field, t *Tree) bool {
 	m := num.Mask64(f.Width)
 	if f.Signed {
@@ -76,8 +76,8 @@ func (k *Writer) storeField(f vector.Field, t *Tree) bool {
 	return true
 }
 
-// cell computes an index of an array with size cells into the first register of
-// the pool, and jumps to outside if the array has no such cell.
+// cell computes an index of an array with size cells into the first register of the
+// pool, and jumps to outside if the index is out of range.
 func (k *Writer) cell(index *Tree, size int, outside asm.Label) {
 	r := Pool[0]
 	k.Eval(index, 0)
@@ -93,7 +93,7 @@ func cells[T any](k *Writer, list []T) {
 	k.ref(asm.AX, unsafe.Pointer(&list[0]), len(list)*int(unsafe.Sizeof(list[0])))
 }
 
-// ReadCell writes register_read.
+// ReadCell writes the primitive register_read.
 func (k *Writer) ReadCell(r *cell.Register, to, at *bmv2.Expr) bool {
 	dst, err := k.Place(to)
 	if err != nil || dst.Base != nil || dst.Field.Signed || dst.Field.VarLen || dst.Field.Width > 64 {
@@ -115,7 +115,7 @@ func (k *Writer) ReadCell(r *cell.Register, to, at *bmv2.Expr) bool {
 	return true
 }
 
-// WriteCell writes register_write.
+// WriteCell writes the primitive register_write.
 func (k *Writer) WriteCell(r *cell.Register, at, what *bmv2.Expr) bool {
 	index, v := k.Tree(at), k.Tree(what)
 	if r == nil || r.Words != 1 || r.Size == 0 || index == nil || v == nil || v.depth >= len(Pool) {
@@ -134,7 +134,7 @@ func (k *Writer) WriteCell(r *cell.Register, at, what *bmv2.Expr) bool {
 	return true
 }
 
-// CountPacket writes count.
+// CountPacket writes the primitive count.
 func (k *Writer) CountPacket(c *cell.Counters, at *bmv2.Expr) bool {
 	index := k.Tree(at)
 	if c == nil || index == nil || c.Late != nil {
@@ -179,7 +179,7 @@ func (k *Writer) SetValid(h *vector.Header) {
 	k.StoreConst(Word(h.Base), 1)
 }
 
-// MakeValid writes add_header.
+// MakeValid writes the primitive add_header.
 func (k *Writer) MakeValid(h *vector.Header) {
 	skip := k.NewLabel()
 	k.MemConst(asm.Cmp, Word(h.Base), 0)
@@ -193,7 +193,7 @@ func (k *Writer) MakeValid(h *vector.Header) {
 	k.Bind(skip)
 }
 
-// MakeInvalid writes remove_header.
+// MakeInvalid writes the primitive remove_header.
 func (k *Writer) MakeInvalid(h *vector.Header) {
 	skip := k.NewLabel()
 	k.MemConst(asm.Cmp, Word(h.Base), 0)
@@ -206,7 +206,7 @@ func (k *Writer) MakeInvalid(h *vector.Header) {
 // maxCopied is the largest number of words that code copies one by one.
 const maxCopied = 32
 
-// CopyHeader writes assign_header.
+// CopyHeader writes the primitive assign_header.
 func (k *Writer) CopyHeader(dst, src *bmv2.Expr) bool {
 	d, err := k.Header(dst)
 	if err != nil || d.H == nil || d.H.Metadata || d.H.Type.Size > maxCopied {

@@ -22,8 +22,8 @@ type Writer struct {
 
 	Refs     []unsafe.Pointer // the addresses that the code uses
 	refIndex map[unsafe.Pointer]int
-	Known    []uint64 // the arguments of the action being compiled
-	InPlace  bool     // Known holds constants
+	Known    []uint64 // arguments of the action being compiled, if they are constant
+	InPlace  bool     // use the constants in Known
 }
 
 // New returns a Writer without code.

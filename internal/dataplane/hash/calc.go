@@ -27,12 +27,13 @@ type Calculation struct {
 	bits int        // number of input bits
 }
 
-// An Input is a run of fields of one header (or of metadata) that have at most
-// 56 bits together, a wider field, a whole header, or a constant.
+// An Input is one part of the inputs: a run of fields of one header (or of
+// metadata) with at most 56 bits together, a wider field, a whole header, or a
+// constant.
 type Input struct {
 	Parts []vector.Part
 	width int
-	valid int // word with the header's validity
+	valid int // word that holds the header's validity
 	// Always is set for metadata and constants, which are always valid.
 	Always bool
 
@@ -65,8 +66,8 @@ func NewCalculation(l *vector.Linker, c *bmv2.Calculation) (*Calculation, error)
 // Extends reports whether the algorithm has fewer bits than the program uses.
 func (k *Calculation) Extends() bool { return k.Hash != nil && k.own.Width < k.Hash.Width }
 
-// LinkInputs links inputs and joins neighbours to runs. payload reports whether
-// the payload follows them.
+// LinkInputs links inputs and joins neighbouring fields to runs. payload reports
+// whether the payload follows them.
 func LinkInputs(l *vector.Linker, list []*bmv2.Expr) (ins []Input, payload bool, err error) {
 	for _, e := range list {
 		if e.Type == bmv2.TypePayload {
@@ -84,7 +85,7 @@ func LinkInputs(l *vector.Linker, list []*bmv2.Expr) (ins []Input, payload bool,
 	return ins, payload, nil
 }
 
-// join adds a field to a run of fields that are valid together.
+// join adds the next input to a run if both are valid together.
 func (in *Input) join(next Input) bool {
 	if len(in.Parts) == 0 || len(next.Parts) == 0 || in.width+next.width > num.MaxPut ||
 		in.Always != next.Always || !in.Always && in.valid != next.valid {
@@ -133,8 +134,7 @@ func linkInput(l *vector.Linker, e *bmv2.Expr) (Input, error) {
 	return Input{}, fmt.Errorf("%s cannot be an input of a calculation", e.Type)
 }
 
-// AppendInputs appends the inputs of p to buf, without fields of invalid
-// headers.
+// AppendInputs appends the inputs of p to buf, and omits fields of invalid headers.
 func AppendInputs(buf []byte, ins []Input, p *vector.State) []byte {
 	b := num.BitWriter{Buf: buf}
 	for i := range ins {
@@ -195,10 +195,10 @@ func (k *Calculation) Output(p *vector.State) uint64 {
 	return v
 }
 
-// A SumTerm is a field in an Internet checksum that is computed in the vector.
-// The checksum adds 16-bit words modulo 65535. There 2^16 is 1, so a field
-// counts with its value shifted to its end within a word, however many words it
-// spans. The fields need not be written to a buffer first.
+// A SumTerm is a field in an Internet checksum that is computed in the vector. The
+// checksum adds 16-bit words modulo 65535. Modulo 65535, 2^16 equals 1. So a field
+// contributes its value shifted to its position within a 16-bit word, even if it
+// spans several words. No buffer is needed.
 type SumTerm struct {
 	Off   int
 	Mask  uint64

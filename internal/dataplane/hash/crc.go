@@ -17,8 +17,8 @@ type CRC struct {
 	ReflectIn, ReflectOut bool
 }
 
-// A Table is a CRC with the remainders of all bytes, in the topmost bits for
-// any width.
+// A Table is a CRC with a table of the remainders of all bytes. The remainders are
+// in the topmost bits for any width.
 type Table struct {
 	CRC
 	table [256]uint64
@@ -95,7 +95,7 @@ func crcOf(c *bmv2.CRC) *Table {
 	number := func(hex string) uint64 {
 		v, err := bmv2.ParseHex(hex)
 		if err != nil {
-			return 0 // validation rejects such documents
+			return 0 // Validate has rejected such documents
 		}
 		return num.LowOfBig(v)
 	}

@@ -22,7 +22,7 @@ type Func func(data []byte) uint64
 // Sum calls f.
 func (f Func) Sum(data []byte) uint64 { return f(data) }
 
-// New returns the hasher of a name. Like BMv2 it refuses the algorithm random.
+// New returns the hasher called algo. Like BMv2, it refuses the algorithm random.
 func New(algo string) (Hasher, error) {
 	switch algo {
 	case "crc32":
@@ -41,7 +41,7 @@ func New(algo string) (Hasher, error) {
 		return NewCRC(CRC{Width: 64, Poly: 0x1b, ReflectIn: true, ReflectOut: true}), nil
 	case "csum16", "cksum16":
 		return Func(func(d []byte) uint64 { return uint64(Internet(d)) }), nil
-	case "xor8": // of Tofino
+	case "xor8": // algorithms of Tofino
 		return Func(func(d []byte) uint64 { return xorSum(d, 1) }), nil
 	case "xor16":
 		return Func(func(d []byte) uint64 { return xorSum(d, 2) }), nil
@@ -63,7 +63,7 @@ func New(algo string) (Hasher, error) {
 	return nil, fmt.Errorf("unknown hash algorithm %q", algo)
 }
 
-// Internet returns the ones' complement sum of RFC 1071.
+// Internet returns the ones' complement sum (RFC 1071).
 func Internet(d []byte) uint16 {
 	var sum, carry uint64
 	for len(d) >= 8 {

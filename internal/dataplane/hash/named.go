@@ -1,7 +1,7 @@
 package hash
 
 // Named maps the CRC names of Tofino's drivers to their parameters in the CRC
-// catalogue. ReflectIn stands for both reflections.
+// catalogue. ReflectIn applies to both reflections.
 var Named = map[string]CRC{
 	"CRC_8":           {Width: 8, Poly: 0x07},
 	"CRC_8_DARC":      {Width: 8, Poly: 0x39, ReflectIn: true},

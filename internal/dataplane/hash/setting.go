@@ -20,8 +20,8 @@ type Setting struct {
 	Seed *uint64
 }
 
-// A Slice is Width bits of the input, starting with bit At from its front. With
-// is the start of a slice that it may be exchanged with.
+// A Slice is Width bits of the input. At is the number of its first bit, counted
+// from the front. With is the start of a slice with which it may be exchanged.
 type Slice struct {
 	At, Width int
 	With      int // -1: with none
@@ -42,7 +42,7 @@ func functionOf(c *bmv2.Calculation) (Function, error) {
 	case bmv2.AlgoCRC:
 		f.CRC = crcOf(c.CRC)
 	case "crc16", "crc32":
-		h, err := New(c.Algo + "_custom") // as a table-driven CRC
+		h, err := New(c.Algo + "_custom") // the algorithm with any parameters
 		if err != nil {
 			return f, err
 		}
@@ -58,9 +58,9 @@ func functionOf(c *bmv2.Calculation) (Function, error) {
 	return f, nil
 }
 
-// sum computes the function of bits, one per byte, first bit first. Like the
-// chip it pads the front of a CRC's input with zeros to whole bytes, and the
-// end of the last word of a sum.
+// sum computes the function of bits, one per byte, first bit first. Like the chip,
+// it pads with zeros: the front of a CRC's input to whole bytes, and the last word
+// of a sum at its end.
 func (f *Function) sum(in []byte) uint64 {
 	switch {
 	case f.CRC != nil:
@@ -107,9 +107,9 @@ type column struct {
 	add uint64
 }
 
-// Matrix computes the matrix of a setting like Tofino's drivers, for the bits
-// of the hash that the program uses. Two slices that may be exchanged both get
-// the bits of either's columns: the drivers intend the exclusive or, but never
+// Matrix computes the matrix of a setting as Tofino's drivers do, for the bits of
+// the hash that the program uses. If two slices may be exchanged, both get the bits
+// of both columns. The drivers intend the exclusive or of the columns, but never
 // clear bits.
 func (s *Setting) Matrix(h *bmv2.Hash) *Matrix {
 	var in []byte
@@ -145,7 +145,7 @@ func (s *Setting) Matrix(h *bmv2.Hash) *Matrix {
 	return m
 }
 
-// turned returns a value with the used bits rotated and without the other bits.
+// turned returns a value with the used bits rotated and the other bits cleared.
 func (s *Setting) turned(v uint64, h *bmv2.Hash) uint64 {
 	n := h.High - h.Low + 1
 	v = v >> h.Low & num.Mask64(n)
@@ -167,8 +167,8 @@ func (m *Matrix) Sum(raw []byte) uint64 {
 // Seed returns the hash of an input of zeros.
 func (m *Matrix) Seed() uint64 { return m.seed }
 
-// Reflected returns a CRC as the chip computes it: with ReflectIn it also
-// reflects the result, and adds XorOut before.
+// Reflected returns a CRC as the chip computes it: with ReflectIn, it also reflects
+// the result, after adding XorOut.
 func Reflected(c CRC) *Table {
 	if c.ReflectIn {
 		c.ReflectOut = true

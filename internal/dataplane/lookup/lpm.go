@@ -281,7 +281,7 @@ func (n *trieNode) remove(key []uint64, at, length int) bool {
 	return n.ends == 0 && n.branches == 0
 }
 
-// FindExact returns the value of this very prefix, or None.
+// FindExact returns the value of exactly this prefix, or None.
 func (x *LPM) FindExact(key []uint64, length int) int32 {
 	n := x.tree(key)
 	if n == nil {

@@ -2,15 +2,15 @@ package lookup
 
 import "math/bits"
 
-// A Ternary matches keys against values under masks and against ranges, and
-// returns the match with the smallest priority number. It is an aggregated bit
-// vector (Baboescu, Varghese: "Scalable packet classification"). For each byte
-// of the key and each of its 256 values, a vector with one bit per entry marks
-// the entries that accept that byte. A separate vector holds the entries that
-// ignore the byte. The conjunction over all bytes leaves the matching entries.
-// A second level, with one bit per word of the first, skips words without
-// matches. The work for n entries is about n/64 loads in the worst case and a
-// few usually, whatever the masks are.
+// A Ternary matches keys against values under masks and against ranges, and returns
+// the match with the smallest priority number. It is an aggregated bit vector
+// (Baboescu, Varghese: "Scalable packet classification"). For each byte of the key
+// and each of its 256 values, a vector with one bit per entry marks the entries
+// that accept that byte. A separate vector holds the entries that ignore the byte.
+// The conjunction of the vectors of all bytes contains the matching entries. A
+// second level, with one bit per word of the first, skips words without matches. A
+// lookup among n entries takes about n/64 loads in the worst case and usually a
+// few, for any masks.
 type Ternary struct {
 	bytes   []keyByte
 	rows    []uint64 // [byte][value or any][words]
@@ -135,9 +135,9 @@ func (x *Ternary) mark(slot, users int, bit func(x *Ternary, row, slot int)) {
 	}
 }
 
-// demand returns the condition of a field on the byte at shift of its word: a
-// value from low to high that equals low under mask. A range restricts a byte
-// only if the bytes above it have a single value.
+// demand returns the condition of a field on the byte at shift of its word: it must
+// lie between low and high, and equal low under mask. A range restricts a byte only
+// if the bytes above it have a single value.
 func (f *TernaryField) demand(word int, shift uint) (low, high int, mask uint64) {
 	if f.High == nil {
 		mask = f.Mask[word] >> shift & 0xff

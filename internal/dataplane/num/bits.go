@@ -63,7 +63,7 @@ func ReadBits(dst []uint64, data []byte, at, width int) {
 		}
 		at += n
 		width -= n
-		// The chunk c belongs at bit position width and may cross a word.
+		// The chunk c starts at bit position width and may cross a word boundary.
 		dst[width/64] |= c << uint(width%64)
 		if width%64+n > 64 {
 			dst[width/64+1] |= c >> uint(64-width%64)

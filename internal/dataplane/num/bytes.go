@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// Numbers of the control plane are big-endian bytes, with or without leading
-// zeros. Tables may get a hundred thousand of them, so these functions check
-// and convert them without math/big.
+// The control plane's numbers are big-endian bytes, with or without leading zeros.
+// A table may get a hundred thousand of them, so these functions check and convert
+// them without math/big.
 
 // Fits reports whether a number has at most width bits.
 func Fits(b []byte, width int) bool {

@@ -10,13 +10,13 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// A program is linked twice: to closures (Linker), which implement all of BMv2,
-// and to machine code if the machine allows it. The code implements the common
-// operations over the same vector, registers and tables. For every other
-// operation it returns the number of a callout; a Go function, usually the
-// closure, runs the operation and enters the code again behind it. A return to
-// Go and back takes less time than a table lookup, so only operations that
-// profiles show need machine code.
+// A program is linked twice: to closures (Linker), which implement all of BMv2, and
+// to machine code if the machine allows it. The code implements the common
+// operations over the same vector, registers and tables. For every other operation
+// it returns the number of a callout. A Go function, usually the closure, then runs
+// the operation and continues the code after it. A return to Go and back takes less
+// time than a table lookup, so only operations that profiles show need machine
+// code.
 //
 // The code finds in its registers
 //
@@ -25,8 +25,8 @@ import (
 //	R13  the State, whose fields it reads and writes
 //	DI   the arguments of the running action
 //
-// The code contains no address of a switch, so switches with the same program
-// share it, and its part of the cache.
+// The code contains no address of a switch, so switches with the same program share
+// the code and its cache lines.
 //
 // The code of a control is a chain of jumps between nodes. An action of a table
 // exists once. It ends with a jump to the address in State.Next, which apply
@@ -44,15 +44,15 @@ type compiled struct {
 	Ingress, Parse, Egress, deparse uintptr
 }
 
-// A callout is a request of the code to Go, with the place where the code
-// continues. One of the functions is set.
+// A callout is a request of the code to Go, with the position at which the code
+// continues. Exactly one of the functions is set.
 type callout struct {
 	do     vector.Step
 	parse  parserOp    // an error ends the parser
 	next   *parseState // selects the next state
 	test   vector.Test // continue at other if it is true
 	table  *Table      // selects the next action and node
-	inside bool        // in an inlined action, with these arguments
+	inside bool        // inside an inlined action, with these arguments
 	args   []uint64    //
 
 	fallback *fallback
@@ -60,7 +60,7 @@ type callout struct {
 	resume, other uintptr
 }
 
-// Run runs the code for a packet from an address to its end.
+// Run runs the code for a packet, starting at an address.
 //
 // Hostile input: none. The switch gives each State the words of the program's
 // layout, and entry is the address of a label.
@@ -148,14 +148,15 @@ type compiler struct {
 	argWords                 int                    // number of argument words of the current action
 	exits                    bool                   // the current action may exit
 	result                   *compiled
-	toGo                     func(from string) // leaves the current primitive to Go
+	toGo                     func(from string) // passes the current primitive to Go
 }
 
-// outLabels are the places where the code continues after a callout.
+// An outLabels holds the positions at which the code continues after a callout.
 type outLabels struct{ resume, other asm.Label }
 
-// out returns to Go with a callout, from a place named in fallbacks. The code
-// continues behind it, at resume; a callout that decides may also go to other.
+// out returns to Go with a callout. from names the kind of fallback. The code
+// continues at resume, which follows the callout. A callout with a decision may
+// instead continue at other.
 func (k *compiler) out(from string, o callout, other asm.Label) {
 	o.fallback = fallbackNamed(from)
 	k.outs = append(k.outs, o)
@@ -167,7 +168,7 @@ func (k *compiler) out(from string, o callout, other asm.Label) {
 	k.Entry(resume)
 }
 
-// call leaves a step to Go.
+// call passes a step to Go.
 func (k *compiler) call(from string, do vector.Step) {
 	k.out(from, callout{do: do, args: k.Known, inside: k.InPlace}, k.end)
 	k.loadArgs()
@@ -184,10 +185,10 @@ func (k *compiler) loadArgs() {
 	}
 }
 
-// maxCode is the size of code above which primitives are left to Go. One
-// primitive may take as much code as its header or union has members.
+// maxCode is the size of code above which primitives are passed to Go. The code of
+// one primitive may have a part for each member of its header or union.
 const maxCode = 32 << 20
 
-// leaves reports whether operations are left to Go although code supports them: because the code
-// is too long, or for a test.
+// leaves reports whether operations are passed to Go although code supports them:
+// because the code is too long, or for a test.
 func (k *compiler) leaves() bool { return k.Len() > maxCode || k.prog.opts.LeaveToGo }

@@ -34,7 +34,7 @@ func (s *Program) compile(l *Linker, c *bmv2.Config) {
 	}
 	code, err := asm.Load(bytes)
 	if err != nil {
-		return // the system forbids it
+		return // the system forbids executable memory
 	}
 	for _, a := range addresses {
 		*a.of = code.Entry(k.Offset(a.label))
@@ -116,7 +116,7 @@ func (k *compiler) pickedActions() {
 	}
 }
 
-// An address is a place in Go for the address of a label.
+// An address is a variable that receives the address of a label.
 type address struct {
 	of    *uintptr
 	label asm.Label
@@ -191,8 +191,8 @@ func (k *compiler) compileControl(pl *Pipeline, c *bmv2.Config) {
 	g.write(pl.first)
 }
 
-// circular reports whether a control or a parser has a loop. Then its steps
-// have to be counted.
+// circular reports whether a control or a parser has a loop. If so, its steps must
+// be counted.
 func circular[N any](first *N, successors func(*N) []*N) bool {
 	open := map[*N]bool{} // visited nodes: true while on the current path
 	var visit func(n *N) bool
@@ -264,8 +264,8 @@ func (g *graph[N]) label(n *N) asm.Label {
 	return l
 }
 
-// follow writes a chain of nodes, starting with n, until a node is written
-// already.
+// follow writes a chain of nodes, starting with n, up to a node that is already
+// written.
 func (g *graph[N]) follow(n *N) {
 	for n != nil {
 		l := g.label(n)

@@ -48,8 +48,7 @@ func (k *compiler) primitives(a *action, list []*bmv2.Primitive) {
 	k.Bind(labels[len(list)])
 }
 
-// jumpsBack reports whether an action has a loop. Then its steps have to be
-// counted.
+// jumpsBack reports whether an action has a loop. If so, its steps must be counted.
 func (a *action) jumpsBack() bool {
 	for i, in := range a.code {
 		if in.do == nil && in.target <= i {
@@ -75,9 +74,9 @@ func (k *compiler) jumpIfZero(e *bmv2.Expr, in instr, to asm.Label) {
 	k.Branch(b, 0, to, true)
 }
 
-// test leaves a condition of the running action to Go, and jumps to a label if
-// it holds. Go may change every register, so both ways load the address of the
-// arguments again: the code at the label needs it.
+// test passes a condition of the running action to Go, and jumps to a label if it
+// holds. Go may change every register, so both paths reload the address of the
+// arguments, which the following code needs.
 func (k *compiler) test(when vector.Test, to asm.Label) {
 	holds, past := k.NewLabel(), k.NewLabel()
 	k.out(fromActionTest, callout{test: when, args: k.Known, inside: k.InPlace}, holds)
@@ -131,8 +130,8 @@ func (k *compiler) dropMark(e *bmv2.Expr) bool {
 	return true
 }
 
-// request writes a primitive that requests something of the switch in 16-bit
-// fields of the State with the offsets into.
+// request writes a primitive that stores a request to the switch in 16-bit fields
+// of the State. into are the offsets of these fields.
 func (k *compiler) request(a []*bmv2.Expr, into ...uintptr) bool {
 	var trees []*code.Tree
 	for i := range into {

@@ -19,8 +19,8 @@ func (k *compiler) compileParser(c *bmv2.Config) {
 	k.JumpTo(code.StateNext)
 }
 
-// parseStates writes the states of a parser. All of them lead to the code
-// behind.
+// parseStates writes the states of a parser. At their end, all of them continue
+// with the code after the parser.
 func (k *compiler) parseStates(ps *Parser, c *bmv2.Config, name string) {
 	k.parsed = k.NewLabel()
 	k.StoreConst(code.StateError, uint64(ps.Codes.None))
@@ -84,7 +84,7 @@ func (g *parseGraph) state(st *parseState, src *bmv2.ParseState) *parseState {
 	if !g.key(st, src) {
 		g.label(st.others)
 		g.out(fromSelect, callout{next: st}, g.parsed)
-		g.Jump(g.parsed) // never reached: Go continues at a state
+		g.Jump(g.parsed) // never reached: Go continues at the next state
 		return nil
 	}
 	for i := range st.cases {
@@ -149,9 +149,9 @@ func (g *parseGraph) op(op *bmv2.ParserOp) bool {
 // need makes CX the address of the next n bytes to parse. On Tofino the frame
 // check sequence may follow the packet.
 //
-// Hostile input: a packet controls its length. The parser fails with less than
-// n bytes. The code may read 8 bytes more without using them; every buffer has
-// as many behind the packet.
+// Hostile input: a packet controls its length. The parser fails with less than n
+// bytes. The code may read 8 more bytes without using them; every buffer has this
+// room after the packet.
 func (g *parseGraph) need(n int) {
 	again, enough := g.EntryHere(), g.NewLabel()
 	g.Load(asm.AX, code.StateEnd)
@@ -167,7 +167,7 @@ func (g *parseGraph) need(n int) {
 	g.AddAddress(asm.CX, code.StateBuf, n+8)
 }
 
-// look stores the next bits of the packet in a field without parsing them.
+// look stores the next bits of the packet in a field without advancing.
 func (g *parseGraph) look(dst, src *bmv2.Expr) bool {
 	pl, err := g.Place(dst)
 	if err != nil || pl.Base != nil || pl.Field.Signed || pl.Field.VarLen || pl.Field.Width > 64 ||
@@ -275,7 +275,7 @@ func (k *compiler) sumCondition(sum *checksum, skip asm.Label) {
 	k.Bind(yes)
 }
 
-// compileDeparser writes the deparser, with the update of checksums.
+// compileDeparser writes the deparser, including the update of checksums.
 func (k *compiler) compileDeparser(c *bmv2.Config) {
 	k.deparse = k.EntryHere()
 	k.updateSums()

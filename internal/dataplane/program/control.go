@@ -77,7 +77,7 @@ func (l *Linker) branches(c *bmv2.Pipeline, nodes map[string]*node) error {
 	return nil
 }
 
-// fill gives a table the default action and the entries of the program.
+// fill sets a table's default action and entries from the program.
 func (s *Program) fill(t *Table, src *bmv2.Table) error {
 	if d := src.DefaultEntry; d != nil {
 		a := s.actionByID[d.ActionID]

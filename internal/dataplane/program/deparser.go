@@ -17,12 +17,12 @@ type deparser struct {
 	prepares, emits uintptr // for Tofino: the addresses in machine code
 }
 
-// deparserNamed returns the deparser of a name, or the first one.
+// deparserNamed returns the deparser called name, or the first one.
 func deparserNamed(c *bmv2.Config, name string) *bmv2.Deparser {
 	return c.Deparsers[max(0, slices.IndexFunc(c.Deparsers, func(d *bmv2.Deparser) bool { return d.Name == name }))]
 }
 
-// deparser links the deparser of a name, or the first one.
+// deparser links the deparser called deparserName, or the first one.
 func (l *Linker) deparser(c *bmv2.Config, deparserName string) (*deparser, error) {
 	d := &deparser{before: &action{}}
 	if len(c.Deparsers) == 0 {
@@ -60,8 +60,8 @@ func (s *Program) Deparse(p *vector.State) {
 		return
 	}
 	if s.updates != nil {
-		// A checksum is computed if its condition holds, also if the header of
-		// its target is invalid.
+		// A checksum is computed if its condition holds, even if the header of its
+		// target is invalid.
 		for _, k := range s.updates {
 			if k.cond == nil || k.cond(p) {
 				k.set(p, k.calc.Output(p))

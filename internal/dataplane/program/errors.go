@@ -18,8 +18,8 @@ const (
 	errMultiWrite  = 0x0100
 )
 
-// knownErrors are errors of the hardware that programs declare and parsers do
-// not raise.
+// knownErrors are hardware errors that a program may declare although parsers never
+// raise them.
 var knownErrors = map[string]uint64{
 	"CounterRange": errCounter, "Timeout": errUserTimeout, "PhvOwner": errOwner, "MultiWrite": errMultiWrite,
 }
@@ -42,7 +42,7 @@ func ErrorBits(list []bmv2.NamedValue) map[uint64]uint64 {
 	return bits
 }
 
-// errorCodes are the program's numbers of the errors that the parser raises.
+// An errorCodes holds the program's numbers for the errors that the parser raises.
 type errorCodes struct {
 	None, tooShort, stackOutOfBounds, headerTooShort, timeout, invalid int64
 	noMatch                                                            int64 // only on Tofino

@@ -197,7 +197,7 @@ func (l *Linker) lengthExpr(typ *vector.HeaderType) (func(*vector.State, *vector
 	}, nil
 }
 
-// lookahead returns the value of a lookahead expression.
+// lookahead links a lookahead expression as a value.
 func lookahead(e *bmv2.Expr) vector.Value {
 	at, width := e.Offset, e.Width
 	v := vector.Unsigned64(width, func(p *vector.State) uint64 { return p.Peek(at+max(0, width-64), min(width, 64)) })
@@ -211,6 +211,6 @@ func lookahead(e *bmv2.Expr) vector.Value {
 	return v
 }
 
-// MaxFrame bounds the copies of mirrors: a program may mirror its mirrors, each
-// longer by a header.
+// MaxFrame bounds the copies that mirrors create: a program may mirror mirrored
+// packets, and each copy is longer by a header.
 const MaxFrame = 1 << 14

@@ -7,11 +7,12 @@ import (
 	"github.com/p4lb/p4lb/internal/bmv2"
 )
 
-// A fallback is a kind of place where machine code returns to Go. A test binary
-// counts the returns.
+// A fallback counts, in a test binary, how often machine code returns to Go at one
+// kind of place.
 type fallback struct{ taken atomic.Uint64 }
 
-// The kinds of places. Each primitive and each operation of a parser has one, too.
+// The kinds of places. In addition, each primitive and each operation of a parser
+// is a kind.
 const (
 	fromTable          = "a table"
 	fromCondition      = "a condition in a control"
@@ -48,7 +49,7 @@ var fallbacks = sync.OnceValue(func() map[string]*fallback {
 	return m
 })
 
-// fromOp returns the name of the place of a parser operation.
+// fromOp returns the kind of place for a parser operation.
 func fromOp(op *bmv2.ParserOp) string {
 	if op.Op == "primitive" {
 		return fromPrimitive + op.Primitive.Op
@@ -56,8 +57,8 @@ func fromOp(op *bmv2.ParserOp) string {
 	return fromParserOp + op.Op
 }
 
-// fallbackNamed returns the fallback of a name. It panics for other names,
-// which are mistakes in the compiler.
+// fallbackNamed returns the fallback called name. It panics for an unknown name,
+// which is a bug in the compiler.
 func fallbackNamed(name string) *fallback {
 	f := fallbacks()[name]
 	if f == nil {

@@ -95,7 +95,7 @@ func (l *Linker) keyField(src *bmv2.TableKey) (KeyField, error) {
 	return k, nil
 }
 
-// place assigns the places of the fields in the lookup key.
+// place assigns each field its position in the lookup key.
 func (k *tableKey) place(match string) {
 	for pass := range 2 {
 		for i, f := range k.Fields {

@@ -12,9 +12,9 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/vector"
 )
 
-// An opcode is a primitive: its closure, and its machine code if it has some.
-// code returns false, and has written nothing, for cases that it leaves to the
-// closure.
+// An opcode describes a primitive: how to link its closure and, if supported, how
+// to write its machine code. code writes nothing and returns false if only the
+// closure supports the case.
 type opcode struct {
 	arity int // number of arguments; -1: link checks it
 	on    target
@@ -31,8 +31,8 @@ const (
 	tofino              // only on Tofino
 )
 
-// ErrUnknownPrimitive is in the error of New for a program that uses an extern
-// of a modified BMv2.
+// ErrUnknownPrimitive is the error for a program that uses an extern of a modified
+// BMv2. The error of New wraps it.
 var ErrUnknownPrimitive = errors.New("unknown primitive")
 
 // Primitive links one call of a primitive other than a jump.

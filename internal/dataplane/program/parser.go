@@ -71,12 +71,12 @@ func (ps *Parser) Run(s *Program, p *vector.State) {
 	}
 }
 
-// parserNamed returns the parser of a name, or the first one.
+// parserNamed returns the parser called name, or the first one.
 func parserNamed(c *bmv2.Config, name string) *bmv2.Parser {
 	return c.Parsers[max(0, slices.IndexFunc(c.Parsers, func(p *bmv2.Parser) bool { return p.Name == name }))]
 }
 
-// parser links the parser of a name, or the first one.
+// parser links the parser called name, or the first one.
 func (l *Linker) parser(c *bmv2.Config, name string) (*Parser, error) {
 	ps := &Parser{Codes: newErrorCodes(c.Errors)}
 	if len(c.Parsers) == 0 {
@@ -93,9 +93,9 @@ func (l *Linker) parser(c *bmv2.Config, name string) (*Parser, error) {
 		}
 	}
 	if l.prog.Tofino() {
-		// On Tofino a select without a match is an error; v1model accepts. The
-		// state reject is not an error: Tofino's compiler ends the parser there
-		// as in accept, and also if a header stack is full.
+		// On Tofino a select without a match is an error; v1model accepts. Tofino's
+		// compiler treats the state reject, and a full header stack, like accept.
+		// They are not errors.
 		code := ps.Codes.noMatch
 		noMatch := &parseState{name: "no match", ops: []parserOp{func(*vector.State) int64 { return code }}}
 		for _, s := range src.ParseStates {

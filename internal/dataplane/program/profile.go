@@ -54,7 +54,7 @@ func (l *Linker) profile(c *bmv2.ActionProfile) (*Profile, error) {
 	return pr, err
 }
 
-// lookup returns the call of the member of c, or nil.
+// lookup returns the call of the member that c refers to, or nil.
 func (pr *Profile) lookup(p *vector.State, c *Call) *Call {
 	if c.target == TargetMember {
 		return &pr.Members[c.index].Call
@@ -68,7 +68,7 @@ func (pr *Profile) lookup(p *vector.State, c *Call) *Call {
 	return &pr.Members[g.Members[int(h)%len(g.Members)]].Call
 }
 
-// Member returns the member of a handle, or nil.
+// Member returns the member with a handle, or nil.
 func (pr *Profile) Member(h Handle) *ProfileMember {
 	if int(h) < len(pr.Members) && pr.Members[h].Used {
 		return &pr.Members[h]
@@ -76,7 +76,7 @@ func (pr *Profile) Member(h Handle) *ProfileMember {
 	return nil
 }
 
-// Group returns the group of a handle, or nil.
+// Group returns the group with a handle, or nil.
 func (pr *Profile) Group(h Handle) *ProfileGroup {
 	if int(h) < len(pr.Groups) && pr.Groups[h].Used {
 		return &pr.Groups[h]

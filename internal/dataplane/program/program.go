@@ -107,7 +107,7 @@ type stdFields struct {
 	Queueing                                                        bool
 }
 
-// ActionByName returns the action of a name, or nil.
+// ActionByName returns the action called name, or nil.
 func (s *Program) ActionByName(name string) *action {
 	for _, a := range s.actions {
 		if a.name == name {
@@ -167,14 +167,15 @@ func (f *StdField) Get(w []uint64) uint64 {
 	return 0
 }
 
-// Find looks up a field by the names of its header and its own.
+// Find looks up a field by the name of its header and its own name.
 func (f *StdField) Find(l *vector.Layout, header, name string) {
 	if fd, err := l.Field(header, name); err == nil {
 		*f = StdField{off: fd.Off, Mask: num.Mask64(min(fd.Width, 64)), OK: true}
 	}
 }
 
-// requests are the requests of a deparser; the last of several calls counts.
+// A requests holds the requests of a deparser. If it makes several, the last one
+// counts.
 type requests struct {
 	Mirror, Resubmit bool
 	Session          uint16
@@ -225,8 +226,8 @@ func (s *Program) Trace(p *vector.State, e Event) {
 	s.opts.Trace(e)
 }
 
-// Read returns the headers and metadata of the packet of an event. It is valid within
-// Trace alone.
+// Read returns the headers and metadata of the packet of an event. It may be called
+// only within Trace.
 func (s *Program) Read(e Event) []Reading {
 	var list []Reading
 	for _, h := range s.Layout.Headers {
@@ -243,7 +244,7 @@ func (s *Program) Read(e Event) []Reading {
 			for i := f.Words() - 1; i >= 0; i-- {
 				v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(e.state.W[at+i]))
 			}
-			if v.BitLen() > width { // a negative number is extended to its words
+			if v.BitLen() > width { // sign-extend a negative number to full words
 				v.And(v, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(width)), big.NewInt(1)))
 			}
 			list = append(list, Reading{h.Name, f.Name, h.Metadata, width, v})

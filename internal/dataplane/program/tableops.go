@@ -20,7 +20,7 @@ func (t *Table) Add(e TableEntry) (Handle, error) {
 		return 0, ErrTableFull
 	}
 	slot := int(t.handles.Take())
-	if slot == cap(t.Entries) { // append would copy more often
+	if slot == cap(t.Entries) { // grow in larger steps than append, which would copy more often
 		t.Entries = append(make([]TableEntry, 0, min(slot+slot/2+16, max(t.size, slot+1))), t.Entries...)
 	}
 	for slot >= len(t.Entries) {

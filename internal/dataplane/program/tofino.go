@@ -40,7 +40,7 @@ func (l *Linker) registerFill(a []*bmv2.Expr) (vector.Step, error) {
 
 var errEmit = errors.New("wrong parameters: want a session (to mirror) and at most one header of whole bytes")
 
-// mirrorEmit links mirror_emit, which notes the session and the header.
+// mirrorEmit links mirror_emit, which records the session and the header.
 func (l *Linker) mirrorEmit(a []*bmv2.Expr) (vector.Step, error) {
 	if len(a) < 1 || len(a) > 2 {
 		return nil, errEmit
@@ -103,9 +103,9 @@ func (l *Linker) emitted(a []*bmv2.Expr, size int, dst *[]byte) (vector.Step, er
 }
 
 // sum links a primitive that adds the words of a calculation to a checksum or
-// subtracts them. The checksum is a ones' complement sum, and calculations
-// return its complement. So the primitive adds the complement of the result, or
-// to subtract, the result.
+// subtracts them. The checksum is a ones' complement sum, and calculations return
+// the complement of a sum. To add, the primitive therefore adds the complement of
+// the result. To subtract, it adds the result.
 func (l *Linker) sum(acc, calc *bmv2.Expr, flip uint64) (vector.Step, error) {
 	place, get, err := l.accumulator(acc)
 	if err != nil {
@@ -118,8 +118,8 @@ func (l *Linker) sum(acc, calc *bmv2.Expr, flip uint64) (vector.Step, error) {
 	return func(p *vector.State) { place(p, onesSum(get(p), c.Output(p)&0xffff^flip)) }, nil
 }
 
-// sumMark links an operation that marks the parser's position in the buffer, plus
-// one, so that 0 means no mark.
+// sumMark links an operation that stores the parser's position in the buffer plus
+// 1, so that 0 means no mark.
 func (l *Linker) sumMark(mark *bmv2.Expr) (vector.Step, error) {
 	place, _, err := l.accumulator(mark)
 	if err != nil {
@@ -128,8 +128,9 @@ func (l *Linker) sumMark(mark *bmv2.Expr) (vector.Step, error) {
 	return func(p *vector.State) { place(p, uint64(p.Head+1)) }, nil
 }
 
-// sumDeposit links an operation that writes a residual checksum: the sum, less the
-// bytes that the parser has read since the mark. Without a mark it does nothing.
+// sumDeposit links an operation that writes a residual checksum: the sum without
+// the bytes that the parser has read since the mark. Without a mark, it does
+// nothing.
 func (l *Linker) sumDeposit(a []*bmv2.Expr) (vector.Step, error) {
 	residual, _, err := l.accumulator(a[0])
 	if err != nil {

@@ -17,12 +17,12 @@ const (
 	EventChecksumError                  // checksum Name is wrong
 	EventTableHit                       // table Name, entry Value
 	EventTableMiss                      // table Name
-	EventAction                         // action Name begins, at Source
+	EventAction                         // action Name starts; Source is its position
 	EventClone                          // to session Value
-	EventEnqueue                        // to port Value, behind Depth packets
+	EventEnqueue                        // to port Value, after Depth packets
 	EventDrop                           // because of Name
-	EventRecirculate                    // the packet goes back to the parser
-	EventResubmit                       // the packet goes back to the parser as it came
+	EventRecirculate                    // the packet returns to the parser
+	EventResubmit                       // the packet returns to the parser as it was received
 	EventDigest                         // of list Name
 	EventTransmit                       // out of port Value
 )
@@ -47,8 +47,8 @@ type Event struct {
 	state *vector.State
 }
 
-// A Reading is the value of a field at an event. Fields of headers that the packet does
-// not have are left out.
+// A Reading is the value of a field at an event. Fields of invalid headers are
+// omitted.
 type Reading struct {
 	Header, Field string
 	Metadata      bool

@@ -42,7 +42,8 @@ func (r *runner) command(st stmt) error {
 	return errors.New("unknown statement")
 }
 
-// topPriority converts priorities of STF, where the largest wins.
+// topPriority converts priorities of STF, in which the largest wins, to priorities
+// in which the smallest wins.
 const topPriority = 10000
 
 func (r *runner) add(c *cursor) error {
@@ -181,7 +182,7 @@ func (r *runner) replication(st stmt) error {
 	case "mirroring_delete":
 		return r.sw.DeleteMirror(n[0])
 	case "mirroring_get":
-		return nil // it prints the session
+		return nil // it only prints the session
 	case "mc_mgrp_create":
 		return r.sw.CreateGroup(n[0])
 	case "mc_node_create":

@@ -15,7 +15,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// unique returns the name that equals short, or the only one that ends with it.
+// unique returns the name that equals short, or else the only name that ends with
+// short.
 func unique(what, short string, names []string) (string, error) {
 	var found []string
 	for _, n := range names {

@@ -50,13 +50,13 @@ type runner struct {
 	handles  map[string]program.Handle
 
 	left    map[uint32][]byte // the last packet that left each port
-	surplus map[uint32]int    // packets that left each port, less expected ones
+	surplus map[uint32]int    // number of packets that left each port, minus expected ones
 	before  map[uint32]int    // surplus at the first packet line of a group
 	grouped bool              // the last line about packets is a packet line
 }
 
-// Run runs the test on a switch in its present state. It compares the packets
-// at the end.
+// Run runs the test on a switch in its current state. It compares the packets at
+// the end.
 func (s *Script) Run(sw *dataplane.Switch) error {
 	return s.RunWatched(sw, nil)
 }

@@ -105,7 +105,7 @@ func ring(op string, a, b Value) Value {
 	return r
 }
 
-// maxBits is the largest size of numbers with a tracked interval.
+// maxBits is the largest number of bits for which an interval is tracked.
 const maxBits = 1 << 17
 
 // forget drops an interval that has become too large.
@@ -253,8 +253,8 @@ func shiftRight(a, b Value) (Value, error) {
 	return r, nil
 }
 
-// divide links divisions of numbers that are not negative. A division by zero
-// gives zero; BMv2 stops. p4c accepts only divisions by constants, which it
+// divide links divisions of numbers that are not negative. Division by zero gives
+// zero, whereas BMv2 stops. p4c accepts only divisions by constants, which it
 // folds.
 func divide(op string, a, b Value) (Value, error) {
 	if !a.FitsUnsigned() || !b.FitsUnsigned() {
@@ -326,7 +326,7 @@ func clamp(f Eval, low, high int64) Eval {
 	return func(p *State) uint64 { return uint64(min(max(int64(f(p)), low), high)) }
 }
 
-// within narrows the interval of a value that is used only if it lies there.
+// within narrows the interval of a value that is used only if it lies in lo to hi.
 func (v Value) within(lo, hi *big.Int) Value {
 	if v.Lo.Cmp(lo) < 0 {
 		v.Lo = lo

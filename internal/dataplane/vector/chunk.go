@@ -6,12 +6,12 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// A Chunk is the longest run of header fields that ends on a byte boundary and
-// has at most 64 bits. One load or store transfers it. A wider field is a chunk
-// of its own if it is byte-aligned.
+// A Chunk is the longest run of header fields that ends on a byte boundary and has
+// at most 64 bits. One load or store transfers it. A byte-aligned wider field is a
+// separate chunk.
 type Chunk struct {
 	Bytes  int
-	Shift  int // of an 8-byte load, to bring the chunk's end to bit 0
+	Shift  int // shift after an 8-byte load that moves the chunk's end to bit 0
 	Parts  []Part
 	Wide   bool // parts[0] is a field of more than 64 bits
 	single bool // one unsigned part that fills the chunk

@@ -27,21 +27,21 @@ type Cells interface {
 	WriteCell(e *bmv2.Expr, v Value) (Step, error)
 }
 
-// A Param is a parameter of an action with its place in the action data.
+// A Param is a parameter of an action with its position in the action data.
 type Param struct {
 	Name  string
 	Off   int
 	Width int
 }
 
-// Put writes an argument to its place in the action data.
+// Put writes an argument to its position in the action data.
 func (pr Param) Put(args, number []uint64) { copy(args[pr.Off:], number) }
 
 // An exprKind is the kind of result of an expression.
 type exprKind byte
 
 const (
-	NumberExpr exprKind = iota // also if the kind is unknown
+	NumberExpr exprKind = iota // also if the kind cannot be determined
 	boolExpr
 	headerExpr
 	stackExpr
@@ -133,8 +133,8 @@ func (l *Linker) Number(e *bmv2.Expr) (Value, error) {
 	return Value{}, fmt.Errorf("%s %q is not a number", e.Type, e.String())
 }
 
-// FieldRef finds the field of e. The validity of a header union has no word;
-// valid_union computes it.
+// FieldRef finds the field of e. The vector has no word for the validity of a
+// header union; valid_union computes it.
 func (l *Linker) FieldRef(e *bmv2.Expr) (Field, error) { return l.Layout.Field(e.Name, e.Field) }
 
 func (l *Linker) operation(e *bmv2.Expr) (Value, error) {

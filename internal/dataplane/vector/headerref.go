@@ -203,7 +203,7 @@ func (l *Linker) ElementField(e *bmv2.Expr) (Place, error) {
 	if e.Right == nil || e.Right.Type != bmv2.TypeInt || e.Right.Int < 0 || e.Right.Int > len(r.Type.Fields) {
 		return Place{}, errNoField
 	}
-	f := Field{Width: 1} // the hidden field after the others: valid
+	f := Field{Width: 1} // the hidden validity field comes after the others
 	if e.Right.Int < len(r.Type.Fields) {
 		f = r.Type.Fields[e.Right.Int]
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 // A Layout places headers and metadata in a flat vector of words. A field of at
-// most 64 bits is one word, sign-extended if the field is signed. A wider field
-// has several words, least significant first. Every object gets its place at
-// link time, so nothing is looked up by name later.
+// most 64 bits is one word, sign-extended if the field is signed. A wider field has
+// several words, least significant first. Every object gets its position at link
+// time, so no name is looked up later.
 //
 //	[0, scratch)   the target of writes through a bad stack index
 //	metadata       contiguous, to reset it at once
@@ -82,7 +82,7 @@ type Header struct {
 // Valid returns the word with the header's validity.
 func (h *Header) Valid() int { return h.Base }
 
-// Field returns the field of a name, with its absolute offset.
+// Field returns the field called name, with its absolute offset.
 func (h *Header) Field(name string) (Field, bool) {
 	f, ok := h.Type.field(name)
 	return f.at(h.Base), ok

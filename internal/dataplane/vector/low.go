@@ -157,7 +157,7 @@ func Mirrored(op string) string {
 }
 
 func compareSigned(op string, a, b Value) Test {
-	if op == "==" || op == "!=" { // words are sign-extended
+	if op == "==" || op == "!=" { // sign-extended words are equal if the numbers are
 		return compareUnsigned(op, a, b)
 	}
 	op, a, b = constantRight(op, a, b)
@@ -185,7 +185,7 @@ func compareSigned(op string, a, b Value) Test {
 	return func(p *State) bool { return int64(f(p)) >= int64(g(p)) }
 }
 
-// compared turns a three-way comparison into a test.
+// compared converts a three-way comparison to a test.
 func compared(op string, cmp func(*State) int) Test {
 	switch op {
 	case "==":

@@ -40,7 +40,7 @@ type State struct {
 	Digest       uint16
 	Entry        int32 // the entry last hit
 
-	Steps         int     // taken in the current control
+	Steps         int     // steps taken in the current control
 	Next          uintptr // where machine code continues after an action
 	Exit          bool
 	Dead          bool // an assertion has failed
@@ -51,7 +51,8 @@ type State struct {
 // Payload returns the bytes that are not parsed, up to the limit of truncate.
 func (p *State) Payload() []byte { return p.Buf[p.Head : p.Head+min(p.End-p.Head, p.Limit)] }
 
-// Truncate limits the packet when it is sent; the smallest limit counts.
+// Truncate limits the packet when it is sent; the smallest of several limits
+// applies.
 func (p *State) Truncate(n uint64) {
 	if n < uint64(p.Limit) {
 		p.Limit = int(n)

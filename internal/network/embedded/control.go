@@ -12,8 +12,8 @@ import (
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
-// deviceRegisters reaches the registers of a device in this process, without a
-// connection in between.
+// deviceRegisters accesses the registers of a device in this process without a
+// connection.
 type deviceRegisters struct{ dev *p4rt.Device }
 
 // Read appends cells to dst.
@@ -48,7 +48,7 @@ func (r deviceRegisters) Inject(_ context.Context, port int, frame []byte) error
 // QueuesEmpty reports whether no packet waits in the switch.
 func (r deviceRegisters) QueuesEmpty(context.Context) (bool, error) { return r.dev.Idle(), nil }
 
-// filters reaches the low-pass filters of a device in this process.
+// filters accesses the low-pass filters of a device in this process.
 type filters struct{ dev *p4rt.Device }
 
 // List returns the filters of the running program.
@@ -70,7 +70,7 @@ func (f filters) SetFilter(_ context.Context, set plan.Filter) error {
 	return f.dev.SetFilter(set.Name, dataplane.FilterSpec{Rate: !set.Sample, Gain: set.Time, Decay: set.Time, Shift: set.Shift})
 }
 
-// queues reaches the queues of a device in this process.
+// queues accesses the queues of a device in this process.
 type queues struct{ dev *p4rt.Device }
 
 // Queue returns the configured queue.

@@ -1,5 +1,5 @@
-// Package embedded is the target without external programs: every switch of a plan is a
-// p4rt.Device with its server in this process, and the topology's links connect them.
+// Package embedded is the target that runs everything in this process: each switch
+// of a plan is a p4rt.Device with its server, and links in memory connect them.
 package embedded
 
 import (
@@ -30,23 +30,24 @@ import (
 // Options configure the switches. With the zero value they serve P4Runtime and Thrift at the
 // addresses of the topology, and move packets in real time.
 type Options struct {
-	// Load links a program; nil: BMv2 JSON, which is parsed once for all switches that run it.
+	// Load links a program; nil: load BMv2 JSON, parsed once for all switches with
+	// the same program.
 	Load func(program []byte, o dataplane.Options) (*dataplane.Switch, error)
-	// Memory: connections within the process, no addresses.
+	// Memory: use connections within the process instead of addresses.
 	Memory bool
 	// AnyPort uses free ports instead of the topology's.
 	AnyPort bool
-	// Still: links move no packets, because a simulator drives the data planes.
+	// Still: links move no packets, because a simulator runs the data planes.
 	Still bool
-	// Simulator, if not nil, returns the simulator of a switch, with Still.
+	// Simulator, if not nil, returns the simulator of a switch. It requires Still.
 	Simulator func(sw string) p4rt.Simulator
 	// Host opens the switch's end of a host's link; nil: hosts send and receive only through
 	// Host.
 	Host func(name string) (p4rt.Port, error)
-	// Rates: links apply their rates and delays. Without it, links of external hosts are as fast
-	// as possible.
+	// Rates: links apply their rates and delays. Without it, links to external
+	// hosts are as fast as possible.
 	Rates bool
-	// Captures, where set, get the packets of every port.
+	// Captures, if not nil, capture the packets of every port.
 	Captures *ports.Captures
 	// BfRt serves Tofino programs over BfRt instead of P4Runtime, and the
 	// controller uses it. Thrift is then not served.
@@ -151,7 +152,7 @@ func (t *Target) Start(ctx context.Context, p *plan.Plan) error {
 	return nil
 }
 
-// tellTaken logs once all Thrift addresses that are in use.
+// tellTaken logs all occupied Thrift addresses, once.
 func (t *Target) tellTaken() {
 	if len(t.taken) > 0 {
 		t.opts.Log.Warn("no Thrift at addresses that are taken: --any-port takes free ones", "addresses", strings.Join(t.taken, ", "))
@@ -192,7 +193,7 @@ func (t *Target) attach(l fabric.Link, at fabric.End, w wire) {
 	switch {
 	case t.opts.Rates:
 		e.bits = uint64(l.Rate)
-	case t.opts.Host != nil: // as fast as possible, whatever queue rates the plan has
+	case t.opts.Host != nil: // as fast as possible, regardless of the queue rates in the plan
 		e.bits = math.MaxInt64
 	}
 	n.ends = append(n.ends, e)
@@ -214,7 +215,7 @@ func (t *Target) Endpoint(name string) (target.Endpoint, error) {
 	}
 	e := target.Endpoint{Address: n.grpc.Addr().String(), Device: n.sw.ID}
 	if t.opts.BfRt {
-		e.Device, e.Speak = 0, t.speaker.To(name, 0) // a chip is the first of its switch
+		e.Device, e.Speak = 0, t.speaker.To(name, 0) // a BfRt server has one switch, so its device number is 0
 	} else {
 		e.Registers, e.Queues, e.Filters = deviceRegisters{n.dev}, queues{n.dev}, filters{n.dev}
 		e.Local = n.server.Local(&t.keys)
@@ -227,8 +228,8 @@ func (t *Target) Endpoint(name string) (target.Endpoint, error) {
 		e.Address, e.Dial = "memory:"+name, memory.DialContext
 		return e, nil
 	}
-	// A connection is to the device that registers and queues are of, not to one
-	// that has been started since.
+	// Dial must reach the device of registers and queues. If another device has
+	// been started since, it fails.
 	e.Dial = func(ctx context.Context) (net.Conn, error) {
 		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", e.Address)
 		if err == nil && t.Device(name) != dev {
@@ -249,7 +250,7 @@ func (t *Target) node(name string) (*node, error) {
 	return nil, fmt.Errorf("there is no switch %s", name)
 }
 
-// Device returns the named switch, or nil where it does not run.
+// Device returns the named switch, or nil if it does not run.
 func (t *Target) Device(name string) *p4rt.Device {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -259,8 +260,8 @@ func (t *Target) Device(name string) *p4rt.Device {
 	return nil
 }
 
-// Server returns the P4Runtime server of the named switch, or nil where it does
-// not run.
+// Server returns the P4Runtime server of the named switch, or nil if it does not
+// run.
 func (t *Target) Server(name string) *p4rt.Server {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -289,8 +290,8 @@ func (t *Target) Serve(name string, l net.Listener) error {
 	return n.why()
 }
 
-// Switch returns the data plane of the named switch: nil before the first
-// program, another one after each.
+// Switch returns the data plane of the named switch. It is nil before the first
+// program, and changes with each program.
 func (t *Target) Switch(name string) *dataplane.Switch {
 	if d := t.Device(name); d != nil {
 		return d.Switch()
@@ -298,7 +299,7 @@ func (t *Target) Switch(name string) *dataplane.Switch {
 	return nil
 }
 
-// Host returns the named host, or nil. There are none where links stand still.
+// Host returns the named host, or nil. With Still there are no hosts.
 func (t *Target) Host(name string) *Host {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -318,8 +319,8 @@ func (t *Target) Stop(name string) error {
 	return n.stop()
 }
 
-// Restart ends the named switch and starts it without a program, at the address
-// that it had.
+// Restart ends the named switch and starts it without a program, at its previous
+// address.
 func (t *Target) Restart(_ context.Context, name string) error {
 	n, err := t.node(name)
 	if err != nil {

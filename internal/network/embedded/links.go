@@ -20,7 +20,7 @@ var (
 // LinkDown reports whether a link is down.
 func (t *Target) LinkDown(l fabric.Link) (bool, error) {
 	if t.opts.Still {
-		return l.Down, nil // a simulator has the links
+		return l.Down, nil // links belong to the simulator
 	}
 	wires, err := t.wires(l)
 	if err != nil {
@@ -38,8 +38,8 @@ func (t *Target) wires(l fabric.Link) ([]wire, error) {
 	return nil, fmt.Errorf("there is no link %v", l)
 }
 
-// SetLink sets the state and the properties of a link. The link of a host has
-// the rate and delay that it began with, and no jitter.
+// SetLink sets the state and the properties of a link. The link of a host keeps its
+// initial rate and delay, and has no jitter.
 func (t *Target) SetLink(l fabric.Link, r target.Random) error {
 	wires, err := t.wires(l)
 	if err != nil {
@@ -63,7 +63,7 @@ func (t *Target) SetLink(l fabric.Link, r target.Random) error {
 	return nil
 }
 
-// setPortRate sets how fast a port of a switch sends, now and after restarts.
+// setPortRate sets the sending rate of a switch's port, now and after restarts.
 func (t *Target) setPortRate(at fabric.End, bits uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,9 +122,9 @@ func (r *trace) snapshot(first uint32) map[uint32][]fabric.End {
 	return hops
 }
 
-// Trace records the way of packets that end in the marker and a number of four
-// bytes, until stop, which returns the ports that sent each in their order. One
-// trace runs at a time.
+// Trace records the paths of packets that end in the marker and a number of four
+// bytes. stop ends the recording and returns, for each packet, the ports that sent
+// it in order. Only one trace runs at a time.
 func (t *Target) Trace(marker []byte) (stop func() map[uint32][]fabric.End, err error) {
 	r := &trace{marker: marker, hops: map[uint32][]fabric.End{}}
 	if !t.trace.CompareAndSwap(nil, r) {

@@ -32,7 +32,7 @@ type node struct {
 	looped []uint32 // ports in loopback
 	ends   []portEnd
 
-	stopped bool   // on purpose
+	stopped bool   // stopped by a call of Stop
 	failed  error  // error of the last start
 	address string // address of the first start, reused by later ones
 
@@ -83,7 +83,7 @@ func (n *node) start() (err error) {
 	if err != nil {
 		return err
 	}
-	l := n.grpc // stopping forgets it
+	l := n.grpc // stop sets n.grpc to nil
 	n.serving.Go(func() { n.served(n.target.opts.protocol(), serve(l)) })
 	if n.thriftListener != nil {
 		n.thrift = thrift.NewServer(n.dev, n.sw.ID)
@@ -153,8 +153,8 @@ func (n *node) addPort(e portEnd, p p4rt.Port, err error) {
 	}
 }
 
-// listen opens the addresses. An occupied Thrift address does not stop the switch;
-// tellTaken reports it.
+// listen opens the addresses. An occupied Thrift address is not an error of the
+// node; tellTaken logs it.
 func (n *node) listen() (err error) {
 	if n.target.opts.Memory {
 		n.memory = bufconn.Listen(1 << 16)
@@ -186,7 +186,7 @@ func (n *node) listen() (err error) {
 	return nil
 }
 
-// bare is an error of package net without the operation and the address.
+// bare returns an error of package net without the operation and the address.
 func bare(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err
@@ -222,7 +222,8 @@ func (n *node) stop() error {
 	return err
 }
 
-// sharedLoader loads BMv2 JSON, each program once.
+// sharedLoader returns a function that loads BMv2 JSON. It parses each program
+// once.
 func sharedLoader() func([]byte, dataplane.Options) (*dataplane.Switch, error) {
 	type program struct {
 		once   sync.Once

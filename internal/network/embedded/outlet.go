@@ -25,7 +25,7 @@ type outlet struct {
 	random atomic.Pointer[target.Random] // random loss and jitter; nil: none
 
 	lost atomic.Bool   // the link is down
-	gone atomic.Uint64 // packets sent meanwhile
+	gone atomic.Uint64 // packets sent while the link was down
 
 	mu     sync.Mutex
 	onLink func(up bool)
@@ -70,7 +70,7 @@ func (o *outlet) loses(r target.Random) {
 	o.random.Store(&r)
 }
 
-// drops draws whether the link loses a packet.
+// drops decides at random whether the link loses a packet.
 func (o *outlet) drops() bool {
 	r := o.random.Load()
 	return r != nil && rand.Float64() < r.Loss
@@ -120,7 +120,8 @@ func (b *barrier) Lost() (in, out uint64) {
 	return in, out + b.o.gone.Load()
 }
 
-// A detour sends packets through a delayed link of this process, before and after the interface.
+// A detour sends packets through a link in this process that delays them, in both
+// directions.
 type detour struct {
 	*end
 	port p4rt.Port

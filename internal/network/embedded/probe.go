@@ -22,8 +22,8 @@ type inside struct {
 	byMAC  bool
 }
 
-// Probe sends packets in turns until each pair has one that arrives, or Count
-// without Until.
+// Probe sends packets in rounds over all pairs: Count rounds, or with Until as many
+// as each pair needs for one arrival.
 func (p inside) Probe(ctx context.Context, pairs []ping.Pair, o ping.Options) ([]ping.Result, error) {
 	marker := make([]byte, 12)
 	rand.Read(marker)
@@ -72,7 +72,7 @@ func (p inside) Probe(ctx context.Context, pairs []ping.Pair, o ping.Options) ([
 	return list, ctx.Err()
 }
 
-// frame is an ICMP echo request.
+// frame returns an ICMP echo request.
 func (p inside) frame(pair ping.Pair, marker []byte, number uint32) []byte {
 	mac := pair.To.MAC
 	if !p.byMAC {

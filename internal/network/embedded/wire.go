@@ -15,14 +15,14 @@ import (
 // linkEnds name a link.
 type linkEnds struct{ a, b fabric.End }
 
-// A wire is the link at a port of a switch: an end of a link within the process, or of
-// a link to a host.
+// A wire is the link at a port of a switch: either an end of a link in the process,
+// or the end of a link to an external host.
 type wire interface {
 	// open lets the end receive packets, also after the port was closed.
 	open() (p4rt.Port, error)
 	// setUp makes the end carry or lose packets, and notifies the device.
 	setUp(up bool)
-	// loses sets the random loss of packets.
+	// loses sets the random loss, delay and jitter of packets.
 	loses(r target.Random)
 	up() bool
 }
@@ -73,10 +73,10 @@ type end struct {
 	last   time.Time // time at which the last packet is due; jitter does not reorder packets
 	onLink func(up bool)
 
-	refused uint64 // packets that it has not taken
+	refused uint64 // packets that this end did not accept
 }
 
-// An arriving packet is there at a time; the zero time is at once.
+// An arriving is a packet with its time of arrival; the zero time means at once.
 type arriving struct {
 	packet []byte
 	at     time.Time
@@ -175,7 +175,8 @@ const (
 	coarse = 2 * time.Millisecond
 )
 
-// take waits for packets, and until the first of them is there.
+// take waits until the first packet has arrived, and returns all packets that have
+// arrived.
 func (e *end) take() (packets [][]byte, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

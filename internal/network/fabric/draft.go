@@ -42,9 +42,9 @@ type draftSwitch struct {
 type draftHost struct {
 	line int
 	name string
-	ip   netip.Prefix // invalid: derived from the leaf and the host's number at it
+	ip   netip.Prefix // invalid: derived from the number of the leaf and of the host at it
 	mac  *MAC         // nil: derived from the address
-	nic  string       // the host that has this as a further port; "": none
+	nic  string       // the host of which this is an additional port; "" if none
 }
 
 type draftLink struct {

@@ -102,7 +102,7 @@ type Host struct {
 	Switch string // the switch that it is connected to
 	Port   int    // the port of that switch
 
-	NIC string // the host that has this as a further port; "": its first port
+	NIC string // the host of which this is an additional port; "" for its first port
 }
 
 // A Service is an address that several hosts serve. The program of the switches forwards
@@ -136,12 +136,12 @@ type Signal struct {
 	Lanes   int    `json:"lanes,omitempty"`   // number of lanes for the port's speed
 }
 
-// Has reports whether a port has the values that want gives.
+// Has reports whether a port has all the values that are set in want.
 func (s Signal) Has(want Signal) bool {
 	return (want.FEC == "" || want.FEC == s.FEC) && (want.AutoNeg == "" || want.AutoNeg == s.AutoNeg) && (want.Lanes == 0 || want.Lanes == s.Lanes)
 }
 
-// Text describes the values that are given, such as "FEC rs, 4 lanes".
+// Text describes the values that are set, such as "FEC rs, 4 lanes".
 func (s Signal) Text() string {
 	var list []string
 	if s.FEC != "" {

@@ -30,7 +30,7 @@ func parseFront(name string) (connector, channel int, err error) {
 // Names lists the names in the order of connectors and channels.
 func (f Front) Names() []string {
 	return slices.SortedFunc(maps.Keys(f), func(a, b string) int {
-		ac, an, _ := parseFront(a) // checked by frontOf
+		ac, an, _ := parseFront(a) // frontOf has checked it
 		bc, bn, _ := parseFront(b)
 		return cmp.Or(cmp.Compare(ac, bc), cmp.Compare(an, bn))
 	})

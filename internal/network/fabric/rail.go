@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// A Rail generates a rail-optimised network: NIC i of each server is a host at leaf i.
-// Each plane is a network of its own with a leaf for each rail and its spines. A host
-// has a port in each plane. The hosts of a server are consecutive.
+// A Rail generates a rail-optimised network: NIC i of each server is a host at leaf
+// i. Each plane is a separate network with one leaf for each rail, and spines. A
+// host has a port in each plane. The hosts of a server are consecutive.
 type Rail struct {
 	Name, About    string
 	Rails, Servers int // zero: 2
@@ -77,14 +77,14 @@ func (o *Rail) complete() error {
 	return o.Links.complete()
 }
 
-// addPort adds a further port of a host, at a leaf.
+// addPort connects an additional port of a host to a leaf.
 func (d *draft) addPort(host string, number int, leaf string, links *Links) {
 	name := fmt.Sprintf("%s.%d", host, number)
 	d.hosts = append(d.hosts, draftHost{name: name, nic: host})
 	d.links = append(d.links, links.toHost(name, leaf))
 }
 
-// nics checks hosts that are further ports of others.
+// nics checks hosts that are additional ports of other hosts.
 func (f *finisher) nics() {
 	f.sameNIC = map[int][]int{}
 	first := map[string]bool{}
@@ -105,7 +105,7 @@ func (f *finisher) nics() {
 	}
 }
 
-// NICs returns the number of hosts without their further ports, which are first in
+// NICs returns the number of hosts without additional ports. They come first in
 // Hosts.
 func (t *Topology) NICs() int {
 	n := len(t.Hosts)
@@ -115,7 +115,8 @@ func (t *Topology) NICs() int {
 	return n
 }
 
-// HostPorts returns the places in Hosts of all ports of each host, the first port first.
+// HostPorts returns, for each host, the indices in Hosts of all its ports, the
+// first port first.
 func (t *Topology) HostPorts() [][]int {
 	ports := make([][]int, t.NICs())
 	at := map[string]int{}
@@ -130,8 +131,8 @@ func (t *Topology) HostPorts() [][]int {
 	return ports
 }
 
-// Plane returns the switches of a plane, from 1: the leaves that only this port of hosts
-// leads to, and the switches that lead only to them.
+// Plane returns the switches of a plane, counted from 1: the leaves that connect
+// this port of hosts, and the spines that connect only these leaves.
 func (t *Topology) Plane(plane int) ([]string, error) {
 	only, most := map[string]bool{}, 1 // by leaf
 	for _, ports := range t.HostPorts() {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// maxServices and maxServers bound the entries that a manifest makes of services.
+// maxServices and maxServers bound the table entries that services need.
 const (
 	maxServices = 1024
 	maxServers  = 1024

@@ -72,7 +72,7 @@ func (r *Routes) Table(name string, by Grouping) (Table, bool) {
 		return Table{}, false
 	}
 	b := &tableBuilder{r: r, s: s, by: by, groups: map[int]Group{}}
-	// The routes to the hosts at the switch itself.
+	// Routes to the hosts at the switch itself.
 	var routes []Route
 	for _, p := range b.r.t.ports[b.s] {
 		if h := b.r.t.Host(p.Peer); h != nil && !p.Down {

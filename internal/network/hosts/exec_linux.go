@@ -16,14 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Commands come in over a socket of the kernel's abstract names, which leaves no
-// file, from processes of the same user. A connection is one command: a request
-// with the files of its standard input, output and error, then signals in one
-// direction and at last the exit code in the other. If the connection breaks,
-// the command is ended.
+// Commands arrive over a socket in the kernel's abstract namespace, which needs no
+// file, from processes of the same user. A connection carries one command. The
+// client sends a request with the files of standard input, output and error, and
+// then signals. The server sends the exit code at the end. If the connection
+// breaks, the command is ended.
 
-// A request is a command to run on a host, or without one for a socket there; or
-// a call that the process itself answers.
+// A request is a command to run on a host. Without a command, it requests a socket
+// on the host, or is a call for the process itself.
 type request struct {
 	Host string   `json:"host"`
 	Call bool     `json:"call,omitempty"`
@@ -39,7 +39,7 @@ type answer struct {
 	Error string `json:"error,omitempty"`
 }
 
-// A note is a signal to pass on.
+// A note is a signal for the command.
 type note struct {
 	Signal int `json:"signal"`
 }
@@ -78,7 +78,7 @@ func Serve(n *Network, calls Answer) (*Door, error) {
 				return
 			}
 			if err != nil {
-				time.Sleep(hangup / 10) // no file to be had just now
+				time.Sleep(hangup / 10) // no file descriptor is available
 				continue
 			}
 			select {
@@ -96,7 +96,7 @@ func Serve(n *Network, calls Answer) (*Door, error) {
 	return d, nil
 }
 
-// Close closes the door; commands that run continue.
+// Close closes the door; running commands continue.
 func (d *Door) Close() error { return d.listener.Close() }
 
 func reply(c *net.UnixConn, a answer) {
@@ -167,7 +167,8 @@ func (d *Door) serve(c *net.UnixConn) {
 	}
 }
 
-// call answers a call. Its context ends when the caller does or is interrupted.
+// call executes a call. Its context ends when the caller disconnects or is
+// interrupted.
 func (d *Door) call(c *net.UnixConn, ask request, files []*os.File) {
 	if d.answer == nil || len(files) != 3 {
 		reply(c, answer{Exit: notStarted, Error: "this process answers no calls"})
@@ -276,8 +277,8 @@ func sameUser(c *net.UnixConn) (err error) {
 // ErrGone is wrapped by the error about a network that no longer answers.
 var ErrGone = errors.New("the network is not up any more")
 
-// dial connects to a door of the same user: another user's would get the
-// environment and the files of this process.
+// dial connects to a door of the same user. It refuses other users, because the
+// request passes the environment and files of this process.
 func dial(address string) (*net.UnixConn, error) {
 	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: address, Net: "unixpacket"})
 	if err != nil {
@@ -360,7 +361,7 @@ func ask(ctx context.Context, address string, r request) (code int, err error) {
 	}
 }
 
-// Sockets creates sockets on the hosts of the network at a door.
+// A Sockets creates sockets on the hosts of the network at a door.
 type Sockets struct {
 	mu sync.Mutex
 	c  *net.UnixConn

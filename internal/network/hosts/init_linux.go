@@ -22,9 +22,8 @@ const first = "P4LB_FIRST_OF_NETWORK"
 // lifeFile is the descriptor of the pipe by which the first process detects the end of the owner.
 const lifeFile = 3
 
-// The first process of a network is this program, started again. It never gets beyond
-// this init function, so that no program can forget to handle this case and do its own
-// work in the namespace.
+// The first process of a network is this program, started again. It never leaves
+// this init function, so no program that uses the package has to handle this case.
 func init() {
 	if os.Getenv(first) == "" {
 		return

@@ -16,7 +16,7 @@ import (
 // inside marks the process that has entered a user namespace.
 const inside = "P4LB_IN_USER_NAMESPACE"
 
-// Capable reports whether this process may make network namespaces.
+// Capable reports whether this process may create network namespaces.
 func Capable() bool {
 	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -41,7 +41,8 @@ func Possible() error {
 	return nil
 }
 
-// root makes a process root in a user namespace. Outside it has the rights of this user.
+// root makes a process root in a user namespace. Outside of it, the process has
+// this user's rights.
 func root(namespaces uintptr) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags:  namespaces,
@@ -50,9 +51,9 @@ func root(namespaces uintptr) *syscall.SysProcAttr {
 	}
 }
 
-// AsRoot runs this program again, with the same arguments, as root of a user
-// namespace of its own, where it may make network namespaces. It returns the
-// exit code of that process, which ends with this one.
+// AsRoot runs this program again, with the same arguments, as root of a new user
+// namespace, in which it may create network namespaces. It returns the exit code of
+// that process, which ends with this one.
 func AsRoot() (code int, err error) {
 	if os.Getenv(inside) != "" {
 		return 0, fmt.Errorf("%w: %s", ErrNotHere, setting())
@@ -81,7 +82,7 @@ func AsRoot() (code int, err error) {
 		return 0, fmt.Errorf("%w: %s", ErrNotHere, setting())
 	}
 	if waits != nil {
-		// Callers wait for the other process, also for the end of its output.
+		// Callers wait until the output of the other process ends, too.
 		waits.Close()
 		if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
 			redirect(int(null.Fd()))
@@ -90,7 +91,7 @@ func AsRoot() (code int, err error) {
 	}
 	go func() {
 		for s := range signals {
-			// A terminal sends an interrupt to both.
+			// A terminal sends an interrupt to both processes.
 			if s != syscall.SIGINT || !isTerminal() {
 				cmd.Process.Signal(s)
 			}
@@ -108,7 +109,7 @@ func isTerminal() bool {
 	return err == nil
 }
 
-// refusal explains why namespaces cannot be made.
+// refusal explains why namespaces cannot be created.
 func refusal(err error) error {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EACCES) {
 		return fmt.Errorf("%w: %s", ErrNotHere, setting())

@@ -23,7 +23,7 @@ const (
 )
 
 // answerTo returns the response to a request for the MAC of one of the addresses,
-// or nil if the frame is none.
+// or nil if the frame is not such a request.
 func answerTo(frame []byte, addresses map[netip.Addr]fabric.MAC) []byte {
 	if len(frame) < arpEnd {
 		return nil
@@ -64,7 +64,7 @@ func answerND(frame []byte, addresses map[netip.Addr]fabric.MAC) []byte {
 	if !ok || source.IsUnspecified() {
 		return nil
 	}
-	body := []byte{advert, 0, 0, 0, 0x60, 0, 0, 0} // solicited, overrides
+	body := []byte{advert, 0, 0, 0, 0x60, 0, 0, 0} // flags: solicited, override
 	body = append(append(body, target.AsSlice()...), 2, 1)
 	body = append(body, mac[:]...)
 	ends := append(target.AsSlice(), source.AsSlice()...)

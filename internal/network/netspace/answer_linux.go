@@ -52,7 +52,7 @@ func Answer(host, sw End, addresses map[netip.Addr]fabric.MAC) (_ *Answerer, err
 				return
 			}
 			if reply := answerTo(frame[:n], addresses); reply != nil {
-				_, _ = a.answers.Write(reply) // a lost reply is asked for again
+				_, _ = a.answers.Write(reply) // if the reply is lost, the host asks again
 			}
 		}
 	}()
@@ -100,8 +100,9 @@ func packets(e End, filter []unix.SockFilter) (file *os.File, err error) {
 	return file, nil
 }
 
-// OnLink returns the virtual addresses that a host resolves, with their MACs: the ones of its
-// subnet, or with KnowsAll all of its version of IP. Its switch has the default MAC.
+// OnLink returns the virtual addresses that a host resolves, with their MACs. These
+// are the addresses in its subnet, or with KnowsAll all addresses of its IP
+// version. The default MAC is the switch's.
 func OnLink(t *fabric.Topology, h *fabric.Host, known Known, virtual map[netip.Addr]fabric.MAC) map[netip.Addr]fabric.MAC {
 	list := map[netip.Addr]fabric.MAC{}
 	for ip, mac := range virtual {

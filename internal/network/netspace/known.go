@@ -4,21 +4,21 @@ package netspace
 type Known int
 
 const (
-	// KnowsSwitch: the MAC address of its switch for every address, so that no ARP
-	// is needed.
+	// KnowsSwitch: every address maps to the switch's MAC address, so no ARP is
+	// needed.
 	KnowsSwitch Known = iota
-	// KnowsHosts: the MAC addresses of the hosts in its subnet, and its switch for
-	// other addresses.
+	// KnowsHosts: addresses in the host's subnet map to the hosts' MAC addresses,
+	// other addresses to the switch's.
 	KnowsHosts
 	// KnowsNobody: the host uses ARP, and has no route beyond its subnet.
 	KnowsNobody
-	// KnowsAll: the MACs of all hosts, whatever their subnet, as if they were on one
-	// link: switches forward by them.
+	// KnowsAll: the MACs of all hosts, whatever their subnet, as if they were on
+	// one link, because switches forward by them.
 	KnowsAll
 )
 
-// In returns what hosts know in a network. If switches forward by the hosts' MAC addresses, hosts
-// must not send to the switch's MAC address.
+// In adapts Known to a network. If switches forward by the hosts' MAC addresses,
+// hosts must not send to the switch's MAC address.
 func (k Known) In(byMAC bool) Known {
 	if k == KnowsSwitch && byMAC {
 		return KnowsAll

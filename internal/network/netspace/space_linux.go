@@ -12,15 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Space is an open network namespace. It lives until it is closed and no
-// process is in it, or as long as it has a name.
+// A Space is an open network namespace. It exists until it is closed and contains
+// no process, or as long as it has a name.
 type Space struct {
 	NS netns.NsHandle
 	*netlink.Handle
 }
 
-// New creates a namespace, with a name under /run/netns if one is given, as the
-// program ip does. IPv6 is disabled, so that links only carry intended packets.
+// New creates a namespace. If a name is given, it is registered under /run/netns,
+// as the program ip does. IPv6 is disabled, so that links only carry intended
+// packets.
 func New(name string) (*Space, error) {
 	var s *Space
 	err := onThread(func() (err error) {
@@ -50,7 +51,7 @@ func New(name string) (*Space, error) {
 	return s, nil
 }
 
-// Open opens the namespace of a name.
+// Open opens the namespace with a name.
 func Open(name string) (*Space, error) {
 	ns, err := netns.GetFromName(name)
 	if err != nil {
@@ -68,7 +69,7 @@ func open(ns netns.NsHandle) (*Space, error) {
 	return &Space{ns, handle}, nil
 }
 
-// withoutIPv6 switches IPv6 off in the namespace of the thread.
+// withoutIPv6 disables IPv6 in the namespace of the thread.
 func withoutIPv6() error {
 	for _, which := range []string{"all", "default"} {
 		err := os.WriteFile("/proc/sys/net/ipv6/conf/"+which+"/disable_ipv6", []byte("1"), 0)
@@ -108,7 +109,7 @@ func (s *Space) Close() {
 	s.NS.Close()
 }
 
-// up sets an interface up.
+// up enables an interface.
 func (s *Space) up(name string) error {
 	l, err := s.LinkByName(name)
 	if err != nil {

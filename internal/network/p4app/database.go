@@ -10,9 +10,9 @@ import (
 )
 
 // Database returns a topology as the topology.db that controllers of the older
-// p4-utils load, from 2018 to 2020 and for Python 2: an object of nodes, each with its
-// ports and, under the names of its neighbours, its interfaces. The CPU ports are by
-// switch.
+// p4-utils load, from 2018 to 2020 and for Python 2. It is an object of nodes. Each
+// node has its ports and, by the names of its neighbours, its interfaces. cpu maps
+// switches to CPU ports.
 func Database(t *fabric.Topology, cpu map[string]int) ([]byte, error) {
 	nodes := map[string]map[string]any{}
 	for _, s := range t.Switches {
@@ -24,7 +24,7 @@ func Database(t *fabric.Topology, cpu map[string]int) ([]byte, error) {
 		nodes[s.Name] = map[string]any{
 			"type": "switch", "subtype": "p4switch", "sw_id": s.ID, "thrift_ip": host, "thrift_port": port,
 			"interfaces_to_node": map[string]string{},
-			"interfaces_to_port": map[string]int{s.Name + "-cpu-eth1": cpu[s.Name]}, // the CPU port has this word in its name
+			"interfaces_to_port": map[string]int{s.Name + "-cpu-eth1": cpu[s.Name]}, // p4-utils recognises the CPU port by "cpu" in its name
 		}
 	}
 	for _, h := range t.Hosts {

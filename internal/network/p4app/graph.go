@@ -9,9 +9,9 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// Graph returns a topology as the topology.json that p4-utils' controllers load: the
-// node-link form of networkx. Versions of networkx before 3.4 read the edges from
-// "links", later ones from "edges". The CPU ports are by switch.
+// Graph returns a topology as the topology.json that p4-utils' controllers load:
+// the node-link form of networkx. Versions of networkx before 3.4 read the edges
+// from "links", later ones from "edges". cpu maps switches to CPU ports.
 func Graph(t *fabric.Topology, cpu map[string]int) ([]byte, error) {
 	type object map[string]any
 	var nodes []object

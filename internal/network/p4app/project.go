@@ -130,19 +130,19 @@ func Read(file string, programs map[string]string, imports fabric.Imports) (*Pro
 	return p, nil
 }
 
-// taken are the keys of a project that are read, here or by package fabric, and
-// keys about p4-utils' own shell, logs, compiler and processes.
+// taken lists the keys of a project that are read here or by package fabric, and
+// the keys for p4-utils' own shell, logs, compiler and processes.
 var taken = []string{
 	"p4_src", "program", "language", "topology", "hosts", "switches", "links",
 	"cli", "enable_log", "compiler", "compiler_module", "switch", "switch_node", "host_node", "topo_module", "mininet_module", "controller_module",
 }
 
-// leftOut returns the keys of a project that are not read and have a value, in
-// order.
+// leftOut returns, in order, the keys of a project that have a value but are not
+// read.
 func leftOut(text []byte) []string {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(text, &keys) != nil {
-		return nil // reported before
+		return nil // Read has reported this error
 	}
 	maps.DeleteFunc(keys, func(key string, value json.RawMessage) bool {
 		return slices.Contains(taken, key) || slices.Contains([]string{"false", "null", `""`, "[]", "{}"}, string(value))

@@ -35,8 +35,8 @@ func (r *Result) Loss() float64 {
 	return 1 - float64(r.Received)/float64(r.Sent)
 }
 
-// A Trace records the way of packets that end in the marker and a number, until
-// stop, which returns the ports that sent each.
+// A Trace starts to record the paths of packets that end in the marker and a
+// number. stop ends it and returns the ports that sent each packet.
 type Trace func(marker []byte) (stop func() map[uint32][]fabric.End, err error)
 
 // Options configure a test of pairs.
@@ -120,7 +120,8 @@ func up(t *fabric.Topology, h *fabric.Host) bool {
 	return !slices.ContainsFunc(t.Links, func(l fabric.Link) bool { return l.Down && (l.A.Node == h.Name || l.B.Node == h.Name) })
 }
 
-// parts numbers the parts that the links which are up make of the network.
+// parts maps each node to the number of its connected component of links that are
+// up.
 func parts(t *fabric.Topology) map[string]int {
 	part := map[string]int{}
 	for i, s := range t.Switches {
@@ -145,8 +146,8 @@ func Failed(list []Result) []Result {
 	return slices.DeleteFunc(slices.Clone(list), func(r Result) bool { return r.Received > 0 })
 }
 
-// Way reads a path off the ports that sent a packet: up to the port of the
-// receiver, or to where it was lost. The reply is left out.
+// Way derives a path from the ports that sent a packet. It ends at the port of the
+// receiver, or where the packet was lost. It excludes the reply.
 func Way(to *fabric.Host, sent []fabric.End) (path []string, arrived bool) {
 	for _, e := range sent {
 		path = append(path, e.Node)
@@ -182,8 +183,8 @@ func checksum(b []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// Frame is an echo request of a pair over Ethernet to a MAC address, in IPv6 if
-// the receiver has such an address.
+// Frame returns an echo request of a pair over Ethernet to a MAC address. It uses
+// IPv6 if the receiver has an IPv6 address.
 func Frame(p Pair, to fabric.MAC, marker []byte, number uint32) []byte {
 	if p.To.IP.Addr().Is6() {
 		return frame6(p, to, marker, number)
@@ -198,7 +199,7 @@ func Frame(p Pair, to fabric.MAC, marker []byte, number uint32) []byte {
 	return append(append(f, head...), message...)
 }
 
-// frame6 is an ICMPv6 echo request. The checksum includes a pseudo-header of
+// frame6 returns an ICMPv6 echo request. The checksum includes the pseudo-header of
 // RFC 8200, section 8.1.
 func frame6(p Pair, to fabric.MAC, marker []byte, number uint32) []byte {
 	const icmpv6 = 58
@@ -212,7 +213,7 @@ func frame6(p Pair, to fabric.MAC, marker []byte, number uint32) []byte {
 	return slices.Concat(f, from[:], dst[:], message)
 }
 
-// echo is an ICMP echo request. The kernel computes the checksum of ICMPv6.
+// echo returns an ICMP echo request. The kernel computes the checksum of ICMPv6.
 func echo(v6 bool, number uint32, data []byte) []byte {
 	p := []byte{8, 0, 0, 0, 0x50, 0x34, byte(number >> 8), byte(number)}
 	if v6 {

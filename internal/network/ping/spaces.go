@@ -33,16 +33,16 @@ type round struct {
 	pairs   []Pair
 	marker  []byte
 	conns   map[string]net.PacketConn
-	tokens  chan struct{} // bounds the packets in flight
+	tokens  chan struct{} // limits the packets in flight
 	readers sync.WaitGroup
 
 	mu      sync.Mutex
 	sent    []time.Time // times of sending, by number
 	replied []bool
 	results []Result
-	missing int           // replies to this turn
-	turn    int           // the first number of this turn
-	quiet   chan struct{} // closed when missing is 0 and all is sent; nil before
+	missing int           // replies missing in this round
+	turn    int           // the first number of this round
+	quiet   chan struct{} // closed when everything is sent and no reply is missing; nil before
 }
 
 // Probe sends packets between hosts.
@@ -100,7 +100,7 @@ func (r *round) open(in Spaces, h *fabric.Host) error {
 	})
 }
 
-// sendAll sends the packets in turns over all pairs, and waits for the replies.
+// sendAll sends the packets in rounds over all pairs, and waits for the replies.
 func (r *round) sendAll(ctx context.Context) error {
 	for turn := range r.o.Count {
 		for i := range r.pairs {
@@ -116,7 +116,7 @@ func (r *round) sendAll(ctx context.Context) error {
 			r.send(i)
 		}
 		wait := r.o.Wait
-		if r.o.Until { // begin with little patience
+		if r.o.Until { // the first rounds wait only briefly
 			wait = min(wait, late<<turn)
 		}
 		if err := r.settle(ctx, wait); err != nil {
@@ -132,7 +132,8 @@ func (r *round) reached(i int) bool {
 	return r.results[i].Received > 0
 }
 
-// skip leaves out a number: numbers tell pairs by their remainder.
+// skip skips a number, because the number modulo the pairs identifies a packet's
+// pair.
 func (r *round) skip() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,7 +153,8 @@ func (r *round) send(i int) {
 	r.conns[p.From.Name].WriteTo(echo(p.To.IP.Addr().Is6(), n, payload(r.marker, n)), &net.IPAddr{IP: p.To.IP.Addr().AsSlice()})
 }
 
-// free returns the token of a late packet. A packet with a reply has already returned it.
+// free releases the token of a late packet. If a reply has arrived, its token is
+// already released.
 func (r *round) free(n uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

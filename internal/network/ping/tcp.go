@@ -16,8 +16,8 @@ const (
 	dials = 16
 )
 
-// TCP opens a connection between each pair of hosts, for programs that forward TCP alone.
-// It reports which pairs have succeeded.
+// TCP opens a connection between each pair of hosts, for programs that forward only
+// TCP. It reports which connections succeeded.
 func TCP(ctx context.Context, in Spaces, pairs []Pair) []bool {
 	passed := make([]bool, len(pairs))
 	for begin := 0; begin < len(pairs); begin += dials {
@@ -33,8 +33,9 @@ func TCP(ctx context.Context, in Spaces, pairs []Pair) []bool {
 	return passed
 }
 
-// connect opens a connection to a listener of the receiver. A refusal would not do: it is
-// a segment without options, which programs with headers of their own may not parse.
+// connect opens a connection to a listener of the receiver. A refused connection is
+// not enough: a reset has no TCP options, and programs with additional headers may
+// not parse it.
 func connect(ctx context.Context, in Spaces, p Pair) error {
 	var l net.Listener
 	err := in.In(p.To.Name, func() (err error) {

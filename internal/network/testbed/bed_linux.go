@@ -56,8 +56,8 @@ type knownQueue struct {
 	Queues []plan.Queue `json:"queues"`
 }
 
-// openBed takes over the network of the plan, or builds it if it does not exist. Its switches may
-// not be running yet.
+// openBed takes over the network of the plan, or builds it if it does not exist.
+// Its switches need not be running.
 func openBed(o Options, p *plan.Plan) (*bed, error) {
 	name := cmp.Or(o.Name, p.Topology.Name)
 	b := &bed{o: o, name: nameOf(name)}
@@ -271,11 +271,12 @@ func (b *bed) writeNote() error {
 	return nil
 }
 
-// remove removes everything with the name of a deployment: processes, namespaces and
-// files. The kernel removes links with the namespaces, some time later. Waiting comes
-// last, so that an interrupt leaves nothing behind.
+// remove removes everything with the name of a deployment: processes, namespaces
+// and files. The kernel removes links with the namespaces, some time later. It
+// waits at the end, so that an interrupt leaves nothing behind.
 func remove(name string) (found bool, err error) {
-	// Remove the note first, so that no process takes over a partly removed deployment.
+	// Remove the note first, so that no process takes over a deployment that is
+	// being removed.
 	if err := os.Remove(noteFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, fmt.Errorf("removing the note of the deployment: %w", err)
 	}
@@ -295,7 +296,7 @@ func remove(name string) (found bool, err error) {
 	}
 	running.signal(unix.SIGTERM)
 	for _, s := range spaces {
-		// The kernel removes the rest when the last process has left.
+		// The kernel removes the namespace when its last process has ended.
 		err := netns.DeleteNamed(s)
 		if errors.Is(err, unix.EINVAL) { // nothing is mounted on the file
 			err = os.Remove(filepath.Join(namespaceDir, s))
@@ -309,7 +310,7 @@ func remove(name string) (found bool, err error) {
 	if err := os.RemoveAll(dir(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return found, fmt.Errorf("removing the files of the deployment: %w", err)
 	}
-	// All that have been asked to end have some time for it.
+	// All processes get time to end after the signal.
 	deadline := time.Now().Add(endTime)
 	for running.signal(0) && time.Now().Before(deadline) {
 		time.Sleep(pollEvery)

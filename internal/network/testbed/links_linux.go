@@ -15,9 +15,9 @@ import (
 
 // setLinks takes links down and up according to the topology.
 //
-// A failed link drops packets at both ends, and its interfaces stay up. The switch
-// would not survive an interface that goes down: libpcap waits for it to return, and
-// the one thread that receives packets of all ports waits with it.
+// A failed link drops packets at both ends, but its interfaces stay up. If an
+// interface went down, the switch would stop: its single receive thread would block
+// in libpcap until the interface came up again.
 func (b *bed) setLinks(t *fabric.Topology) error {
 	for i, l := range t.Links {
 		if b.links != nil && b.links.Links[i].Down == l.Down {
@@ -71,7 +71,8 @@ func (b *bed) setEnd(t *fabric.Topology, l fabric.Link, e fabric.End, r target.R
 		return err
 	}
 	attrs := netlink.QdiscAttrs{LinkIndex: dev.Attrs().Index, Parent: netlink.HANDLE_ROOT}
-	// Whatever there was: one discipline cannot replace just any other.
+	// Delete the old discipline, because not every discipline can be replaced by
+	// any other.
 	err = s.QdiscDel(&netlink.GenericQdisc{QdiscAttrs: attrs})
 	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
 		return err

@@ -33,7 +33,7 @@ func complete(name string, t *fabric.Topology) bool {
 	return true
 }
 
-// hasEnds reports whether a node has the interfaces that the topology wants.
+// hasEnds reports whether a node has the interfaces that the topology requires.
 func hasEnds(t *fabric.Topology, node string, s *netspace.Space) bool {
 	list, err := s.LinkList()
 	if err != nil {
@@ -56,7 +56,7 @@ func hasEnds(t *fabric.Topology, node string, s *netspace.Space) bool {
 	return true
 }
 
-// inode identifies a namespace; 0 is none.
+// inode returns the inode of a namespace, or 0 if there is none.
 func inode(path string) uint64 {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {
@@ -100,8 +100,8 @@ func processes(spaces []string) (residents, error) {
 	return list, nil
 }
 
-// inodeOf identifies the namespace of a process. 0 means none: the process has ended,
-// even if it has not been waited for.
+// inodeOf returns the inode of a process's namespace. It returns 0 if the process
+// has ended, even if it is still a zombie.
 func inodeOf(pid int) uint64 { return inode(fmt.Sprintf("/proc/%d/ns/net", pid)) }
 
 // signal sends a signal to the remaining processes, and reports whether there were any.

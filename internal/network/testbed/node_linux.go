@@ -25,8 +25,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// The ports of a switch's servers, which are always the same: each switch has
-// an address of its own.
+// The ports of a switch's servers. They are constant, because each switch has its
+// own address.
 const (
 	grpcPort   = "9559"
 	thriftPort = "9090"
@@ -139,14 +139,14 @@ func (n *node) alive() bool {
 	return n.process != nil && n.process.alive()
 }
 
-// fits reports whether the switch runs as the plan wants it.
+// fits reports whether the switch runs with the plan's options.
 func (n *node) fits() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.process != nil && n.process.alive() && n.process.cpu == n.cpu()
 }
 
-// cpu returns the last argument of the switch.
+// cpu returns the switch's last argument.
 func (n *node) cpu() string { return strconv.Itoa(n.plan.CPUPort) }
 
 func (p *process) alive() bool {
@@ -269,7 +269,7 @@ func (n *node) launch() (*process, error) {
 	return p, nil
 }
 
-// errEnded is a switch that has ended by itself.
+// errEnded reports a switch process that has ended.
 var errEnded = errors.New("the switch has ended as soon as it was started")
 
 // await waits until a server answers.

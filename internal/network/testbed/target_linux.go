@@ -110,11 +110,11 @@ func (o *Options) lacksNotifications(ctx context.Context) bool {
 	return err == nil && !bytes.Contains(help, []byte("--notifications-addr"))
 }
 
-// manyProbes is the shortest interval at which a controller can send work to simple_switch
-// besides its traffic.
+// manyProbes is the shortest interval for packets from the controller that
+// simple_switch can handle in addition to its traffic.
 const manyProbes = 5 * time.Millisecond
 
-// warnOfProbes warns of tasks that would overload the switches.
+// warnOfProbes logs a warning if probe tasks would overload the switches.
 func (o *Options) warnOfProbes(p *plan.Plan) {
 	told := map[manifest.TaskKind]bool{}
 	for _, s := range p.Switches {
@@ -141,7 +141,8 @@ func (t *Target) Endpoint(name string) (target.Endpoint, error) {
 	}, nil
 }
 
-// An injector reaches the registers of a switch over Thrift and its ports over their links.
+// An injector accesses the registers of a switch over Thrift, and its ports over
+// their links.
 type injector struct {
 	*target.Thrift
 	node *node

@@ -47,19 +47,19 @@ type Options struct {
 	Name string
 	// Program is the switch program; "": the constant Program.
 	Program string
-	// Keep: Close leaves all up for a later process.
+	// Keep: Close leaves everything running for a later process.
 	Keep bool
 	// Known is the hosts' initial knowledge of other hosts.
 	Known netspace.Known
 	// Priorities is the number of queues of each port; 0: 1.
 	Priorities int
-	// ClockStep sets the clocks apart: the first start leaves this between the switches,
-	// and begins with the last one.
+	// ClockStep offsets the clocks of switches: the first start waits this long
+	// between switches, and starts the last one first.
 	ClockStep time.Duration
 	// Log receives events; nil discards them.
 	Log *slog.Logger
 
-	silent bool // the switch has no notifications
+	silent bool // the switch program does not support notifications
 }
 
 // nameOf returns the name of a deployment for use in names of namespaces. It contains no hyphen,

@@ -30,9 +30,9 @@ func management(block, sw, end int) netip.Addr {
 // Names of interfaces have at most 15 characters.
 func managementName(block, sw int) string { return fmt.Sprintf("p4lb%02x-%d", block, sw) }
 
-// freeBlock finds a block of which no address is in use on this machine, by
-// another deployment or by one that the kernel is not yet done with. Each name
-// begins to look elsewhere.
+// freeBlock returns a block of addresses that are all unused on this machine, by
+// other deployments or by remains in the kernel. The search starts at a position
+// derived from the name.
 func freeBlock(name string) (int, error) {
 	list, err := netlink.AddrList(nil, netlink.FAMILY_V4)
 	if err != nil {
@@ -106,7 +106,7 @@ func join(t *fabric.Topology, l fabric.Link, spaces map[string]*netspace.Space, 
 	return netspace.Join(a, b)
 }
 
-// manage joins a switch to this process' own namespace.
+// manage connects a switch to this process's namespace.
 func (b *bed) manage(i int, s *netspace.Space) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = managementName(b.note.Block, i)

@@ -17,7 +17,7 @@ type Flow struct {
 	From, To string
 	Bytes    int64
 	Start    time.Duration // after the beginning of the run
-	// Service, if not nil, is the destination in place of To.
+	// Service, if not nil, is the destination instead of To.
 	Service *Service
 }
 

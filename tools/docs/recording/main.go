@@ -62,7 +62,7 @@ func record(script, binary, output string, rows int) error {
 		}
 		s.printed(string(out), time.Since(began))
 	}
-	s.at += 6 // time to read the end
+	s.at += 6 // time to read the last lines
 	return os.WriteFile(output, s.svg(rows), 0o644)
 }
 
@@ -81,7 +81,7 @@ type line struct {
 
 // typed adds a command at the speed of an experienced user.
 func (s *session) typed(text string) {
-	if len(s.lines) > 0 { // the picture does not begin empty
+	if len(s.lines) > 0 { // the picture must not begin empty
 		s.at += 0.8
 	}
 	s.lines = append(s.lines, line{"$ " + text, s.at, true})

@@ -46,7 +46,7 @@ type site struct {
 	engine bool // build the engine of the playground
 }
 
-// A page is one of the site.
+// A page is a page of the site.
 type page struct {
 	Name   string // its file in the site, for example schemes/drill.html
 	source string // its Markdown file, for example docs/drill.md; "" if it is generated
@@ -148,7 +148,7 @@ func (s *site) sort() {
 			}
 		}
 		if strings.HasPrefix(name, "schemes/") || strings.HasPrefix(name, "decisions/") {
-			return 1000 // an index page lists them
+			return 1000 // index pages come last
 		}
 		p.Group = "Reference"
 		return 299

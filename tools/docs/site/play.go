@@ -30,7 +30,7 @@ func (s *site) offer(p *page, doc ast.Node, source []byte) {
 	case p.Name == "playground.html":
 		doc.InsertAfter(doc, first, linked([2]string{"Open the playground", base}))
 	case isPaper:
-		files, _ := filepath.Glob(filepath.Join(s.root, "internal", "lab", "papers", paper+"-*.yaml")) // the pattern is valid
+		files, _ := filepath.Glob(filepath.Join(s.root, "internal", "lab", "papers", paper+"-*.yaml")) // a constant pattern cannot fail
 		var list [][2]string
 		for _, f := range files {
 			name := strings.TrimSuffix(filepath.Base(f), ".yaml")
@@ -42,7 +42,7 @@ func (s *site) offer(p *page, doc ast.Node, source []byte) {
 	}
 }
 
-// linked is a paragraph of links.
+// linked returns a paragraph of links.
 func linked(list ...[2]string) ast.Node {
 	p := ast.NewParagraph()
 	if len(list) > 1 {
@@ -76,11 +76,12 @@ var (
 	mainPackage    = regexp.MustCompile(`(?m)^[A-Z]\w*\(.*\) *main;`)
 )
 
-// opens returns the address that opens a block of code, "" if it is neither a whole
-// experiment nor a whole program. Experiments that read files are left out.
+// opens returns the playground's address for a block of code, or "" if the block is
+// neither a complete experiment nor a complete program. It excludes experiments
+// that read files.
 func opens(base, text string) string {
 	switch {
-	case strings.Contains(text, "…"): // a part of a file
+	case strings.Contains(text, "…"): // an excerpt
 	case len(experimentKeys.FindAllString(text, 2)) == 2 && !realWorlds.MatchString(text):
 		return share.Link(base, share.State{View: "network", YAML: text})
 	case strings.Contains(text, "#include <core.p4>") && mainPackage.MatchString(text):

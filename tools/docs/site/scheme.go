@@ -153,8 +153,8 @@ func (s *site) highlights(b *strings.Builder, row codegen.Row, program string) {
 	}
 }
 
-// A comment is a comment of a program with the code that follows it up to an
-// empty line, as printed.
+// A comment is a comment of a program with the code that follows it up to an empty
+// line, as printed.
 type comment struct {
 	text   string
 	code   []string

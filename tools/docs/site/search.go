@@ -78,7 +78,7 @@ func words(n ast.Node, source []byte) string {
 func index(list []entry) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("window.p4lbSearchIndex = ")
-	e := json.NewEncoder(&b) // it escapes <, > and &
+	e := json.NewEncoder(&b) // escapes <, > and &
 	if err := e.Encode(list); err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (g *generator) control(name string, budget int) *source.Callable {
 		g.where, g.result = inControl, nil
 		b := c.Body
 		if ingress {
-			// Without the first header nothing is defined.
+			// Without the first header, the fields are undefined.
 			b.Add(source.If(source.Not(source.IsValid(g.headers.in)), &source.Block{Stmts: []source.Stmt{g.drop(true), source.Exit()}}, nil))
 			b.Add(source.Assign(g.std(g.portField()), g.port()))
 		} else if g.p.Tofino == nil {
@@ -105,7 +105,7 @@ func (g *generator) values(t *source.Struct, depth int) []*source.Expr {
 	return list
 }
 
-// readable adds the standard metadata that both sides know.
+// readable adds the standard metadata that the evaluator models.
 func (g *generator) readable(ingress bool) {
 	if g.p.Tofino != nil {
 		names := []string{"ingress_port", "resubmit_flag"}
@@ -134,7 +134,7 @@ func (g *generator) readable(ingress bool) {
 	}
 }
 
-// portField is the field that ingress writes the port to.
+// portField returns the field to which ingress writes the port.
 func (g *generator) portField() string {
 	if g.p.Tofino != nil {
 		return "ucast_egress_port"
@@ -142,7 +142,7 @@ func (g *generator) portField() string {
 	return "egress_spec"
 }
 
-// port returns a port to send to.
+// port returns a port number for sending.
 func (g *generator) port() *source.Expr {
 	if g.one(3) {
 		if n := g.small(2); n != nil {
@@ -152,14 +152,14 @@ func (g *generator) port() *source.Expr {
 	return source.Literal(source.Bits{Width: 9}, big.NewInt(int64(1+g.r.IntN(4))), 10, false)
 }
 
-// drop returns mark_to_drop.
+// drop returns a statement that drops the packet.
 func (g *generator) drop(ingress bool) source.Stmt {
 	if t := g.p.Tofino; t != nil {
 		dropCtl := source.Select(t.Dprsr.Ref(), 0)
 		if !ingress {
 			dropCtl = source.Select(t.OutDprsr.Ref(), 0)
 		}
-		// 5 drops the mirror too.
+		// 5 also drops the mirrored packet.
 		return source.Assign(dropCtl, source.Literal(source.Bits{Width: 3}, big.NewInt(pick(g, []int64{1, 1, 5})), 10, false))
 	}
 	spec, group := g.std("egress_spec"), g.std("mcast_grp")
@@ -168,7 +168,7 @@ func (g *generator) drop(ingress bool) source.Stmt {
 	return source.Do("mark_to_drop(sm);", func(m *source.Machine) { source.Run(m, a, z) })
 }
 
-// finish shows what the control has computed in the result header.
+// finish copies the control's results to the result header.
 func (g *generator) finish(b *source.Block, ingress bool) {
 	t := g.headers.result.Type.(*source.Struct)
 	for i, f := range t.Fields {
@@ -203,7 +203,7 @@ func (g *generator) declareActions(c *source.Callable) {
 func (g *generator) subControls() {
 	for range g.r.IntN(3) {
 		c := &source.Callable{Name: g.name("Sub"), Params: g.params(1 + g.r.IntN(3)), Body: new(source.Block)}
-		if g.one(3) { // a header: valid before and after
+		if g.one(3) { // a header that is valid before and after the call
 			h := pick(g, []*source.Expr{g.headers.in, g.headers.result})
 			p := source.Param{Var: &source.Var{Name: g.name("p"), Type: h.Type}, Dir: pick(g, []source.Dir{source.In, source.Out, source.InOut})}
 			c.Params = append(c.Params, p)

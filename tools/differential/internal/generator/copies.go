@@ -6,7 +6,7 @@ import (
 	"github.com/p4lb/p4lb/tools/differential/internal/source"
 )
 
-// copies asks for copies of packets, drops and digests, at the end of a control.
+// copies adds requests for copies, drops and digests at the end of a control.
 func (g *generator) copies(b *source.Block, ingress bool) {
 	number := func(w int, n int64) *source.Expr {
 		return source.Literal(source.Bits{Width: w}, big.NewInt(n), 10, false)
@@ -54,7 +54,8 @@ func (g *generator) digest() (*source.Struct, []*source.Expr) {
 	return t, data
 }
 
-// first holds in the first pass of a packet, so that copies end.
+// first returns a condition that is true in the first pass of a packet, so that
+// copying ends.
 func (g *generator) first(ingress bool) *source.Expr {
 	name, w := "instance_type", 32
 	if g.p.Tofino != nil {
@@ -73,7 +74,7 @@ func (g *generator) groupField() string {
 	return "mcast_grp"
 }
 
-// tofinoCopies sets the types of copies, which the deparser looks at.
+// tofinoCopies sets the metadata that tell the deparser which copies to make.
 func (g *generator) tofinoCopies(b *source.Block, maybe func(string, int, ...source.Stmt), ingress bool) {
 	t := g.p.Tofino
 	g.mirrors(maybe, ingress)
@@ -95,13 +96,13 @@ func (g *generator) tofinoCopies(b *source.Block, maybe func(string, int, ...sou
 	ask("digest", 4, "digest_type", "Digest<digest_t>(1) digests;", source.SendDigest(d, "digests", data))
 }
 
-// The sessions and ports of mirrors. No other packet leaves by these ports.
+// The sessions and ports of mirrors. Only mirrored packets leave by these ports.
 const (
 	ingressSession, ingressMirrorPort = 5, 9
 	egressSession, egressMirrorPort   = 6, 10
 )
 
-// mirrors asks for mirrors. A mirror of egress is not mirrored again.
+// mirrors adds requests for mirrors. A mirror of egress is not mirrored again.
 func (g *generator) mirrors(maybe func(string, int, ...source.Stmt), ingress bool) {
 	t := g.p.Tofino
 	if g.mirror == nil {
@@ -162,8 +163,8 @@ func (g *generator) mirrorField(t source.Bits) *source.Expr {
 	return g.literal(t)
 }
 
-// loopback sends the packet to the port that leads back to ingress while a bit of its
-// first header is set, and clears the bit.
+// loopback sends the packet to the loopback port if a bit of its first header is
+// set, and clears the bit.
 func (g *generator) loopback(b *source.Block) {
 	if !g.one(6) {
 		return
@@ -172,7 +173,7 @@ func (g *generator) loopback(b *source.Block) {
 	g.untilClear(b, source.Assign(port, source.Literal(source.Bits{Width: 9}, big.NewInt(int64(source.Loopback(g.p.Arch))), 10, false)))
 }
 
-// recirculate sends the packet back while a bit of its first header is set, and
+// recirculate recirculates the packet if a bit of its first header is set, and
 // clears the bit.
 func (g *generator) recirculate(b *source.Block) {
 	if !g.one(6) {
@@ -181,7 +182,7 @@ func (g *generator) recirculate(b *source.Block) {
 	g.untilClear(b, source.Again("recirculate"))
 }
 
-// untilClear runs a statement while a bit of the first header is set, and clears the
+// untilClear runs a statement if a bit of the first header is set, and clears the
 // bit.
 func (g *generator) untilClear(b *source.Block, s source.Stmt) {
 	g.p.Use("recirculate")

@@ -22,7 +22,7 @@ func (g *generator) value(t source.Type, depth int) *source.Expr {
 	panic(fmt.Sprintf("no value of %v", t))
 }
 
-// exact returns a readable place of a type, nil if there is none.
+// exact returns a readable place of exactly this type, or nil.
 func (g *generator) exact(t source.Type) *source.Expr {
 	list := g.find(func(p place) bool { return same(p.x.Type, t) })
 	if len(list) == 0 {
@@ -125,7 +125,7 @@ func (g *generator) boolean(depth int) *source.Expr {
 	return source.Parens(source.Cond(g.boolean(d), g.boolean(d), g.boolean(d)))
 }
 
-// likely returns a type of numbers, usually one of which there is a place.
+// likely returns a numeric type, usually one for which a place exists.
 func (g *generator) likely() source.Bits {
 	list := g.find(func(p place) bool { return isBits(p.x.Type) })
 	if len(list) == 0 || g.one(8) {
@@ -138,12 +138,12 @@ func (g *generator) literal(t source.Bits) *source.Expr {
 	return source.Literal(t, g.number(t.Width), pick(g, []int{10, 10, 16, 16, 2, 8}), true)
 }
 
-// unsized returns a constant that takes its type from the context.
+// unsized returns a constant whose type follows from the context.
 func (g *generator) unsized(t source.Bits) *source.Expr {
 	return source.Literal(t, g.number(t.Width), pick(g, []int{10, 16}), false)
 }
 
-// right returns the right operand of an operator whose left operand has a type.
+// right returns a right operand for an operator whose left operand has type t.
 func (g *generator) right(t source.Bits, depth int) *source.Expr {
 	if g.one(6) {
 		return g.unsized(t)
@@ -163,7 +163,7 @@ func convert(t source.Bits, x *source.Expr) *source.Expr {
 	return source.Cast(t, x)
 }
 
-// leaf returns a number without operators but for casts.
+// leaf returns a number without operators other than casts.
 func (g *generator) leaf(t source.Bits) *source.Expr {
 	if x := g.exact(t); x != nil && !g.one(4) {
 		return x
@@ -250,16 +250,16 @@ func (g *generator) slice(t source.Bits, depth int) *source.Expr {
 	return source.Slice(g.bits(from, depth), low+t.Width-1, low)
 }
 
-// amount returns how far to shift a number of type t.
+// amount returns a shift amount for a number of type t.
 func (g *generator) amount(t source.Bits, depth int) *source.Expr {
 	if g.one(3) {
 		return source.Literal(source.Bits{Width: 16}, big.NewInt(int64(g.r.IntN(t.Width+3))), 10, false)
 	}
 	w := pick(g, []int{1, 2, 3, 4, 5, 6, 7, 8, 8, 16, 32, 33, 64, 70})
-	if g.p.Arch == source.V1model { // simple_switch takes 32 bits of an amount, p4c all bits of a constant
+	if g.p.Arch == source.V1model { // simple_switch uses 32 bits of an amount, p4c all bits of a constant
 		w = min(w, 32)
 	}
-	if w > 16 { // constants of such types may be more than compilers shift by
+	if w > 16 { // a constant of a wide type may exceed the shifts that compilers support
 		list := g.find(func(p place) bool { return isBits(p.x.Type) })
 		if len(list) == 0 {
 			w = 8
@@ -310,7 +310,7 @@ func (g *generator) integer(depth int) (string, *big.Int) {
 	return fmt.Sprintf("(%s + %s)", a, b), new(big.Int).Add(x, y)
 }
 
-// call returns a call of a function whose result is a number, nil if no function
+// call returns a call of a function that returns a number, or nil if no function
 // can be called here.
 func (g *generator) call(depth int) *source.Expr {
 	var list []*source.Callable
@@ -331,8 +331,8 @@ func (g *generator) call(depth int) *source.Expr {
 	return source.Call(f, args)
 }
 
-// arguments returns arguments for parameters with directions, nil if there is no
-// lvalue for one.
+// arguments returns arguments for parameters with directions, or nil if there is no
+// suitable lvalue.
 func (g *generator) arguments(params []source.Param, depth int) []*source.Expr {
 	args := []*source.Expr{}
 	for _, p := range params {
@@ -353,8 +353,7 @@ func (g *generator) arguments(params []source.Param, depth int) []*source.Expr {
 	return args
 }
 
-// lvalue returns a place to write a value of a type to, or a slice of one; nil if
-// there is none.
+// lvalue returns an lvalue of a type, possibly a slice, or nil if there is none.
 func (g *generator) lvalue(t source.Type) *source.Expr {
 	list := g.find(func(p place) bool { return p.writable && same(p.x.Type, t) })
 	if b, ok := t.(source.Bits); ok && !b.Signed && (len(list) == 0 || g.one(3)) {

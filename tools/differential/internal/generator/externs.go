@@ -7,13 +7,13 @@ import (
 	"github.com/p4lb/p4lb/tools/differential/internal/source"
 )
 
-// externs are the objects that statements of a control may use.
+// An externs holds the objects that the statements of a control may use.
 type externs struct {
 	registers []*source.Register
-	actions   []*source.RegisterAction // not executed yet
+	actions   []*source.RegisterAction // actions that are not executed yet
 	counters  []*source.Counter
 	meters    []*source.Meter
-	names     map[any]string // without the control
+	names     map[any]string // names of the objects, without the control's name
 	hashes    []hashObject
 }
 
@@ -22,7 +22,7 @@ type hashObject struct {
 	t               source.Bits
 }
 
-const cells = 4 // of registers and counters
+const cells = 4 // cells of each register and counter
 
 // declareExterns declares registers, counters and hashes.
 func (g *generator) declareExterns(c *source.Callable) {
@@ -68,7 +68,7 @@ func (g *generator) declareExterns(c *source.Callable) {
 	}
 }
 
-// declareMeter declares a meter, some of whose cells have rates.
+// declareMeter declares a meter, in which some cells have rates.
 func (g *generator) declareMeter(c *source.Callable) {
 	name := g.name("mtr")
 	m := &source.Meter{Name: c.Name + "." + name, Red: 2}
@@ -112,7 +112,7 @@ func (g *generator) declareAction(c *source.Callable, r *source.Register, name s
 	g.externs.actions = append(g.externs.actions, a)
 }
 
-// cell returns the index of a cell.
+// cell returns the index of an existing cell.
 func (g *generator) cell() *source.Expr {
 	if x := g.small(2); x != nil && !g.one(3) {
 		return source.Cast(source.Bits{Width: 32}, x)
@@ -180,7 +180,8 @@ func (g *generator) externStatement(b *source.Block) {
 	}
 }
 
-// meterStatement marks a packet. A meter of Tofino is used once.
+// meterStatement executes a meter on the packet. A meter of Tofino may be executed
+// only once.
 func (g *generator) meterStatement(b *source.Block) {
 	e := &g.externs
 	m := pick(g, e.meters)
@@ -198,7 +199,7 @@ func (g *generator) meterStatement(b *source.Block) {
 	g.add(v.Ref(), true)
 }
 
-// checksums computes a checksum in the result header, and verifies one.
+// checksums computes a checksum in the result header and verifies a checksum.
 func (g *generator) checksums() {
 	r := g.headers.result
 	sum := source.Select(r, g.sum)

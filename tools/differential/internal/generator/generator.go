@@ -1,9 +1,9 @@
-// Package generator builds random P4_16 programs, with table entries and
-// packets for them, as trees of package source. A seed determines all of them.
+// Package generator builds random P4_16 programs, with table entries and packets
+// for them, as trees of package source. All of them follow from a seed.
 //
-// The generator keeps the rules of types and lets programs read only values
-// that the specification defines: variables are initialised, fields of headers
-// that may be invalid are read under isValid().
+// The programs are type-correct and read only values that the specification
+// defines: variables are initialised, fields of headers that may be invalid are
+// read under isValid().
 package generator
 
 import (
@@ -21,7 +21,7 @@ type Case struct {
 	Packets []Input
 }
 
-// An Input is a packet that arrives.
+// An Input is a received packet.
 type Input struct {
 	Port uint32
 	Data []byte
@@ -37,35 +37,35 @@ type place struct {
 type generator struct {
 	r *rand.Rand
 	p *source.Program
-	n int // names so far
+	n int // number of names so far
 
 	places  []place // innermost last
 	funcs   []*source.Callable
-	actions []*source.Callable // those that statements may call
-	tables  []*source.Table    // those not applied yet
+	actions []*source.Callable // actions that statements may call
+	tables  []*source.Table    // tables that are not applied yet
 
 	enums   []*source.Enum
 	structs []*source.Struct
 	budget  int // statements left
 
 	where   where
-	loops   int           // loops around the position
-	result  source.Type   // of the function around the position
-	sub     bool          // inside a control or parser that another applies
-	parts   []source.Part // of the control, not applied yet
+	loops   int           // number of enclosing loops
+	result  source.Type   // result type of the enclosing function
+	sub     bool          // inside a control or parser that another one applies
+	parts   []source.Part // instances in the control that are not applied yet
 	headers headers
-	sum     int // the field of the result header for a checksum
+	sum     int // index of the result header's field for a checksum
 	externs externs
-	mirror  *mirror // nil without mirrors
+	mirror  *mirror // nil if the program has no mirrors
 }
 
-// mirror holds the choices for the mirrors of a program for Tofino.
+// A mirror holds the choices for the mirrors of a program for Tofino.
 type mirror struct {
-	header *source.Expr // in front of mirrored packets, or nil
-	late   bool         // ingress mirrors the packet that leaves (Tofino 2)
+	header *source.Expr // header before mirrored packets, or nil
+	late   bool         // ingress mirrors the packet as it leaves (Tofino 2)
 }
 
-// where is the kind of block around a position.
+// A where is the kind of block that contains a position.
 type where byte
 
 const (
@@ -102,7 +102,7 @@ func (g *generator) program() {
 	g.controls()
 }
 
-// one reports true in one of n cases.
+// one returns true with probability 1/n.
 func (g *generator) one(n int) bool { return g.r.IntN(n) == 0 }
 
 // name returns a new name.
@@ -115,7 +115,7 @@ func pick[T any](g *generator, list []T) T { return list[g.r.IntN(len(list))] }
 
 var widths = []int{1, 2, 3, 4, 5, 7, 8, 8, 8, 8, 9, 12, 13, 16, 16, 16, 24, 31, 32, 32, 32, 33, 48, 63, 64, 64, 65, 72, 96, 128, 129, 200}
 
-// bitsType returns a random type of numbers.
+// bitsType returns a random numeric type.
 func (g *generator) bitsType() source.Bits {
 	t := source.Bits{Width: pick(g, widths)}
 	if g.one(4) {
@@ -125,7 +125,7 @@ func (g *generator) bitsType() source.Bits {
 	return t
 }
 
-// number returns a random number of at most n bits: often a corner.
+// number returns a random number of at most n bits, often an edge case.
 func (g *generator) number(n int) *big.Int {
 	one := big.NewInt(1)
 	top := new(big.Int).Lsh(one, uint(n))
@@ -147,14 +147,14 @@ func (g *generator) number(n int) *big.Int {
 	return v.Mod(v, top)
 }
 
-// with runs f and removes the places that it has added.
+// with runs f and then removes the places that f has added.
 func (g *generator) with(f func()) {
 	n := len(g.places)
 	f()
 	g.places = g.places[:n]
 }
 
-// add makes a place usable; its fields become places too.
+// add makes a place and its fields available.
 func (g *generator) add(x *source.Expr, writable bool) {
 	g.places = append(g.places, place{x, writable && x.IsLvalue()})
 	if t, ok := x.Type.(*source.Struct); ok && t.Kind != source.UnionKind {
@@ -164,7 +164,7 @@ func (g *generator) add(x *source.Expr, writable bool) {
 	}
 }
 
-// find returns the places for which ok holds.
+// find returns the places for which ok returns true.
 func (g *generator) find(ok func(place) bool) []place {
 	var list []place
 	for _, p := range g.places {
@@ -186,7 +186,7 @@ func (g *generator) types() {
 		}
 		if g.one(2) {
 			t.Under = &source.Bits{Width: pick(g, []int{2, 4, 8, 8, 16, 32})}
-			for range t.Members { // at most four members: two bits suffice
+			for range t.Members { // at most four members, so that two bits suffice
 				v := g.number(t.Under.Width)
 				for g.taken(t, v) {
 					v = g.number(t.Under.Width)
@@ -232,7 +232,7 @@ func (g *generator) fieldType(nested bool) source.Type {
 	return g.bitsType()
 }
 
-// varType returns a type for a variable: tuples too.
+// varType returns a type for a variable, possibly a tuple.
 func (g *generator) varType() source.Type {
 	if g.one(8) {
 		t := &source.Struct{Kind: source.TupleKind}

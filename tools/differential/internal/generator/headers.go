@@ -6,19 +6,19 @@ import (
 	"github.com/p4lb/p4lb/tools/differential/internal/source"
 )
 
-// headers are the headers of a program. In is always the first of a packet,
-// result is valid from the beginning of ingress on. The others may be invalid.
+// A headers holds the headers of a program. in is the first header of every packet.
+// result is valid from the beginning of ingress. The others may be invalid.
 type headers struct {
 	in, result *source.Expr
 	optional   []*source.Expr
 	stack      *source.Expr
 	union      *source.Expr
-	members    []*source.Expr // of the union
+	members    []*source.Expr // members of the union
 	varbit     *source.Expr
-	guarded    []*source.Expr // valid here: nothing may make them invalid
+	guarded    []*source.Expr // headers that are known to be valid here and must stay valid
 }
 
-// headerType declares a header with whole bytes.
+// headerType declares a header type of whole bytes.
 func (g *generator) headerType(name string, n int) *source.Struct {
 	t := &source.Struct{Name: name, Kind: source.HeaderKind}
 	bits := 0
@@ -111,7 +111,7 @@ func (g *generator) layout() {
 		}
 		meta.Fields = append(meta.Fields, f)
 	}
-	for _, w := range []int{8, 16, 32} { // something to write slices and small results to
+	for _, w := range []int{8, 16, 32} { // targets for slices and small results
 		meta.Fields = append(meta.Fields, source.Field{Name: g.name("m"), Type: source.Bits{Width: w}})
 	}
 	g.p.DeclareType(meta)
@@ -137,7 +137,7 @@ func (g *generator) layout() {
 	}
 }
 
-// validities returns the headers whose validity can be asked for here.
+// validities returns the headers whose validity may be tested here.
 func (g *generator) validities() []*source.Expr {
 	if g.where == inFunction || g.where == inParser || g.sub {
 		return nil
@@ -156,7 +156,7 @@ func (g *generator) validities() []*source.Expr {
 	return list
 }
 
-// element returns an element of the stack, by a constant or a computed index.
+// element returns an element of the stack, with a constant or computed index.
 func (g *generator) element() *source.Expr {
 	t := g.headers.stack.Type.(*source.Stack)
 	if g.one(3) && g.where == inControl {
@@ -168,7 +168,7 @@ func (g *generator) element() *source.Expr {
 	return source.Index(g.headers.stack, source.Literal(source.Bits{Width: 32}, big.NewInt(int64(g.r.IntN(t.Size))), 10, false))
 }
 
-// small returns a number of w bits from a place, nil if there is none.
+// small returns a w-bit number taken from a place, or nil if there is none.
 func (g *generator) small(w int) *source.Expr {
 	list := g.find(func(p place) bool { t, ok := p.x.Type.(source.Bits); return ok && !t.Signed && t.Width >= w })
 	if len(list) == 0 {
@@ -188,8 +188,8 @@ func (g *generator) isGuarded(h *source.Expr) bool {
 	return false
 }
 
-// headerStatement makes headers valid or invalid, uses their fields, or moves
-// the elements of a stack.
+// headerStatement makes headers valid or invalid, uses their fields, or pushes and
+// pops stack elements.
 func (g *generator) headerStatement(b *source.Block) {
 	if g.where != inControl || g.sub {
 		return
@@ -207,7 +207,7 @@ func (g *generator) headerStatement(b *source.Block) {
 			union = g.headers.union
 		}
 	}
-	for _, m := range g.headers.members { // a member that becomes valid makes the guarded one invalid
+	for _, m := range g.headers.members { // a member that becomes valid would make the guarded one invalid
 		if union != nil && g.isGuarded(m) {
 			return
 		}
@@ -244,7 +244,7 @@ func (g *generator) headerStatement(b *source.Block) {
 	}
 }
 
-// guard uses the fields of a header that may be invalid.
+// guard adds statements that use a header's fields under isValid().
 func (g *generator) guard(b *source.Block, h *source.Expr) {
 	g.p.Use("isValid")
 	then := new(source.Block)
@@ -290,7 +290,7 @@ func (g *generator) stackStatement(b *source.Block) {
 		e := g.element()
 		then := new(source.Block)
 		g.headers.guarded = append(g.headers.guarded, e)
-		g.with(func() { // an index may change in the block: one statement, that reads it first
+		g.with(func() { // the block could change the index, so use one statement, which reads it first
 			for i := range t.Elem.Fields {
 				b := source.Select(e, i)
 				g.places = append(g.places, place{b, true})

@@ -6,15 +6,15 @@ import (
 	"github.com/p4lb/p4lb/tools/differential/internal/source"
 )
 
-// userErrors lists the errors that programs declare, coreErrors the errors of core.p4
-// in its order.
+// userErrors lists the errors that programs declare, coreErrors the errors of
+// core.p4 in order.
 var (
 	coreErrors = []string{"NoError", "PacketTooShort", "NoMatch", "StackOutOfBounds", "HeaderTooShort", "ParserTimeout", "ParserInvalidArgument"}
 	userErrors = []string{"OneError", "OtherError"}
 )
 
-// parser builds the parser: start extracts the first header, then states for the
-// other headers follow in an order that selects choose.
+// parser builds the parser. The state start extracts the first header; the other
+// states extract the other headers, in an order that selects determine.
 func (g *generator) parser() {
 	p := &source.Parser{Name: "P"}
 	g.p.Parser = p
@@ -46,7 +46,7 @@ func (g *generator) parser() {
 			p.States = append(p.States, s)
 			looped := extract(s, names[i+1])
 			if i == 0 {
-				n = len(g.places) // the first header is known from here on
+				n = len(g.places) // from here on, the first header is known
 			}
 			g.fill(s.Body, g.r.IntN(3))
 			if g.one(5) && i > 0 && g.p.Tofino == nil {
@@ -61,8 +61,8 @@ func (g *generator) parser() {
 	})
 }
 
-// parseKinds returns a function for each state, which adds its extraction and
-// reports whether it has added the transition too.
+// parseKinds returns one function for each state. It adds the state's extraction
+// and reports whether it has also added the transition.
 func (g *generator) parseKinds() []func(s *source.State, next string) bool {
 	plain := func(h, union *source.Expr) func(*source.State, string) bool {
 		return func(s *source.State, _ string) bool {
@@ -132,8 +132,8 @@ func (g *generator) parseStack(s *source.State, next string) bool {
 	return true
 }
 
-// parseVarbit extracts the header with a varbit, of a length that the packet
-// names. Lengths above the maximum are left to v1model: TNA does not define their
+// parseVarbit extracts the header with a varbit. The packet contains its length.
+// Only v1model gets lengths above the maximum, because TNA does not define their
 // error.
 func (g *generator) parseVarbit(s *source.State, _ string) bool {
 	w := 3
@@ -145,7 +145,7 @@ func (g *generator) parseVarbit(s *source.State, _ string) bool {
 	return false
 }
 
-// transition chooses among the states that follow.
+// transition adds a transition to one of the following states.
 func (g *generator) transition(s *source.State, names []string) {
 	if len(names) == 1 || g.one(6) {
 		s.Next = names[0]
@@ -200,7 +200,7 @@ func (g *generator) keyset(w int) source.Keyset {
 	return source.Keyset{Value: g.number(w)}
 }
 
-// valueSet selects by a value set.
+// valueSet adds a select on a value set.
 func (g *generator) valueSet(s *source.State, next func() string) {
 	g.p.Use("value set")
 	v := &source.ValueSet{Name: g.name("vs"), Type: source.Bits{Width: 8}, Size: 4}
@@ -216,7 +216,7 @@ func (g *generator) valueSet(s *source.State, next func() string) {
 	}
 }
 
-// packet returns a random packet, usually one that is long enough.
+// packet returns a random packet, which is usually long enough.
 func (g *generator) packet() Input {
 	n := 40 + g.r.IntN(200)
 	if g.one(10) && (g.p.Tofino == nil || g.one(3)) {
@@ -234,7 +234,7 @@ func (g *generator) packet() Input {
 	return Input{Port: uint32(1 + g.r.IntN(3)), Data: data}
 }
 
-// clearMetadata gives all metadata a value, which Tofino's architecture leaves
+// clearMetadata initialises all metadata, because Tofino's architecture leaves them
 // undefined.
 func (g *generator) clearMetadata() source.Stmt {
 	t := g.p.Meta.Type.(*source.Struct)
@@ -259,8 +259,9 @@ func zeros(t *source.Struct) *source.Expr {
 	return source.List(t, false, list)
 }
 
-// egressParser reads the two headers that ingress always sends. A mirrored packet of
-// ingress lacks the result header, unless it is the packet that leaves.
+// egressParser extracts the two headers that ingress always sends. A packet
+// mirrored by ingress lacks the result header, unless the mirror copies the packet
+// as it leaves.
 func (g *generator) egressParser() {
 	in, result := source.Extract(g.headers.in, nil, false, nil), source.Extract(g.headers.result, nil, false, nil)
 	start := &source.State{Name: "start", Body: new(source.Block), Next: "accept"}
@@ -299,7 +300,7 @@ func (g *generator) egressParser() {
 	state("sent", append(before, in, result)...)
 }
 
-// subParser declares a parser that extracts a header of a type for another one.
+// subParser declares a parser that extracts a header of type t for another parser.
 func (g *generator) subParser(t *source.Struct) *source.Parser {
 	g.p.Use("parser in parser")
 	h, x := &source.Var{Name: g.name("p"), Type: t}, &source.Var{Name: g.name("p"), Type: source.Bits{Width: 8}}
@@ -325,7 +326,7 @@ func (g *generator) subParser(t *source.Struct) *source.Parser {
 	if g.one(2) {
 		second.Body.Add(source.Advance(source.Literal(source.Bits{Width: 32}, big.NewInt(8), 10, false)))
 	}
-	g.places = nil // the variables of the first state
+	g.places = nil // the variables of the first state are not visible here
 	g.add(x.Ref(), true)
 	g.add(h.Ref(), true)
 	g.fill(second.Body, g.r.IntN(3))

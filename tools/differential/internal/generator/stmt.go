@@ -6,7 +6,7 @@ import (
 	"github.com/p4lb/p4lb/tools/differential/internal/source"
 )
 
-// block returns a block of at most n statements with a scope of its own.
+// block returns a block of at most n statements with its own scope.
 func (g *generator) block(n int) *source.Block {
 	b := new(source.Block)
 	g.with(func() { g.fill(b, n) })
@@ -27,7 +27,7 @@ func (g *generator) fill(b *source.Block, n int) {
 // nested returns a short block.
 func (g *generator) nested() *source.Block { return g.block(1 + g.r.IntN(3)) }
 
-const depth = 3 // of expressions
+const depth = 3 // nesting depth of expressions
 
 func (g *generator) statement(b *source.Block) {
 	switch g.r.IntN(28) {
@@ -94,7 +94,7 @@ func (g *generator) assign(b *source.Block) {
 	}
 }
 
-// update is a compound assignment.
+// update adds a compound assignment.
 func (g *generator) update(b *source.Block) {
 	list := g.find(func(p place) bool { return p.writable && isBits(p.x.Type) })
 	if len(list) == 0 {
@@ -138,7 +138,7 @@ func (g *generator) conditional(b *source.Block) {
 	b.Add(source.If(cond, then, g.nested()))
 }
 
-// switchValue is a switch over a number or enumeration.
+// switchValue adds a switch on a number or enumeration.
 func (g *generator) switchValue(b *source.Block) {
 	if g.where == inParser { // parsers have no switch (section 13.4)
 		return
@@ -200,7 +200,7 @@ func (g *generator) callStatement(b *source.Block) {
 	}
 }
 
-// loop is a for loop with few iterations.
+// loop adds a for loop with few iterations.
 func (g *generator) loop(b *source.Block) {
 	if g.loops > 0 || g.where == inParser {
 		return
@@ -236,7 +236,7 @@ func (g *generator) loop(b *source.Block) {
 	b.Add(source.For(v, source.Literal(t, new(big.Int), 10, false), source.Compare("<", v.Ref(), source.Literal(t, big.NewInt(n), 10, false)), step, body()))
 }
 
-// leave is a conditional return or exit.
+// leave adds a conditional return or exit.
 func (g *generator) leave(b *source.Block) {
 	cond := g.boolean(2)
 	switch {
@@ -267,7 +267,7 @@ func (g *generator) params(n int) []source.Param {
 	return list
 }
 
-// enter makes parameters usable and initialises the out ones.
+// enter makes parameters available and initialises the out parameters.
 func (g *generator) enter(b *source.Block, params []source.Param) {
 	for _, p := range params {
 		if p.Dir != source.Out {
@@ -286,7 +286,7 @@ func (g *generator) enter(b *source.Block, params []source.Param) {
 	}
 }
 
-// functionPrefix begins the names of functions and of nothing else.
+// functionPrefix is the prefix of function names, and of no other names.
 const functionPrefix = "fn"
 
 // function declares a function.

@@ -24,7 +24,7 @@ func (g *generator) declareTables(c *source.Callable) {
 		if len(t.Keys) > 0 {
 			g.entries(t)
 		}
-		if g.p.Tofino == nil && !g.sub && g.one(4) { // instances of a control have counters of their own
+		if g.p.Tofino == nil && !g.sub && g.one(4) { // each instance of the control has its own counters
 			g.p.Use("direct counter")
 			t.Counted = true
 			name := g.name("dc")
@@ -36,8 +36,8 @@ func (g *generator) declareTables(c *source.Callable) {
 	}
 }
 
-// tableAction adds an action to a table: a new one with parameters that the
-// control plane gives, or one of the control with its arguments bound.
+// tableAction adds an action to a table. It is either a new one whose parameters
+// the control plane sets, or one of the control's actions with bound arguments.
 func (g *generator) tableAction(c *source.Callable, t *source.Table) {
 	if g.one(3) {
 		a := pick(g, c.Actions)
@@ -112,7 +112,7 @@ func (g *generator) keys(t *source.Table) {
 				k.Mask = g.number(b.Width)
 			}
 		}
-		for strings.Contains(k.X.Text, "&") { // a mask is in Mask
+		for strings.Contains(k.X.Text, "&") { // the mask is in Mask
 			k.X = g.leaf(source.Bits{Width: k.Bits().Width})
 		}
 		if _, ok := k.X.Type.(source.Bits); !ok {
@@ -128,8 +128,8 @@ func (g *generator) keys(t *source.Table) {
 	}
 }
 
-// profile gives a table an action profile or selector with members and groups. Its
-// actions take all arguments from the control plane.
+// profile gives a table an action profile or selector with members and groups. The
+// control plane sets all arguments of its actions.
 func (g *generator) profile(c *source.Callable, t *source.Table) {
 	for _, a := range t.Actions {
 		if len(a.Bound) > 0 {
@@ -147,7 +147,7 @@ func (g *generator) profile(c *source.Callable, t *source.Table) {
 		p.Algorithm = pick(g, []string{"crc16", "crc32"})
 		if g.p.Tofino != nil {
 			p.Algorithm = "CRC16"
-			for i := range p.Members { // the chip's choice is not documented
+			for i := range p.Members { // the chip's choice among members is not documented, so they are equal
 				p.Members[i] = p.Members[0]
 			}
 		}
@@ -243,7 +243,7 @@ func (g *generator) target(t *source.Table) source.Invoke {
 	return source.Invoke{Action: g.r.IntN(len(p.Members))}
 }
 
-// match returns a condition on a key; few bits make hits likely.
+// match returns a condition on a key. It uses few bits, so that hits are likely.
 func (g *generator) match(k source.Key) source.Match {
 	w := k.Bits().Width
 	v := g.number(w)

@@ -8,8 +8,8 @@ import (
 // A Dir is the direction of a parameter.
 type Dir string
 
-// The directions. Parameters without one take their values from the control
-// plane, or are compile-time known.
+// The directions. Parameters without a direction are set by the control plane or
+// known at compile time.
 const (
 	NoDir Dir = ""
 	In    Dir = "in "
@@ -28,7 +28,7 @@ type Callable struct {
 	Name    string
 	Params  []Param
 	Result  Type   // nil for void
-	Decls   []Stmt // of a control, before apply
+	Decls   []Stmt // declarations of a control before apply
 	Parts   []Part // instances of other controls
 	Actions []*Callable
 	Tables  []*Table
@@ -41,7 +41,7 @@ type Part struct {
 	Of   *Callable
 }
 
-// Apply is p.apply(args).
+// Apply returns the statement p.apply(args).
 func (p Part) Apply(args []*Expr) Stmt { return CallStmt(p.Of, p.Name+".apply", args) }
 
 func (c *Callable) head() string {
@@ -52,9 +52,9 @@ func (c *Callable) head() string {
 	return c.Name + "(" + strings.Join(list, ", ") + ")"
 }
 
-// call runs the body with the calling convention of section 6.8: arguments are
-// evaluated from left to right, lvalues included; after the body, also one that
-// ends with exit, out and inout parameters are copied back in that order.
+// call runs the body with the calling convention of section 6.8. Arguments,
+// including lvalues, are evaluated from left to right. After the body, even if it
+// ends with exit, out and inout parameters are copied back in the same order.
 func (c *Callable) call(m *Machine, args []*Expr) Value {
 	refs, values := make([]ref, len(args)), make([]Value, len(args))
 	for i, a := range args {
@@ -81,7 +81,7 @@ func (c *Callable) call(m *Machine, args []*Expr) Value {
 	})
 }
 
-// run runs the body with values for its parameters, and copyOut after it.
+// run runs the body with values for its parameters, and then copyOut.
 func (c *Callable) run(m *Machine, values []Value, copyOut func()) Value {
 	for i, v := range values {
 		c.Params[i].Var.cur = v
@@ -120,8 +120,8 @@ func Call(c *Callable, args []*Expr) *Expr {
 	}}
 }
 
-// CallStmt is a call as a statement: of a function, an action, or, with the suffix
-// .apply, of an instance of a control.
+// CallStmt returns a call statement. Name is the name of a function or action, or
+// of a control's instance with the suffix .apply.
 func CallStmt(c *Callable, name string, args []*Expr) Stmt {
 	return Do(name+arguments(args)+";", func(m *Machine) { c.call(m, args) })
 }

@@ -21,15 +21,15 @@ func (e *Expr) Eval(m *Machine) Value { return e.eval(m) }
 // IsLvalue reports whether the expression can be assigned to.
 func (e *Expr) IsLvalue() bool { return e.ref != nil }
 
-// A ref is a place that an lvalue has denoted: its indexes are evaluated once
+// A ref is the place that an lvalue denotes. Its indices have been evaluated
 // (section 6.8).
 type ref struct {
 	get func() Value
 	set func(Value)
 }
 
-// The precedences of operators, from the grammar (appendix G): the bitwise
-// operators bind tighter than comparisons, and ++ binds as + does.
+// The precedences of operators, from the grammar (appendix G): bitwise operators
+// bind tighter than comparisons, and ++ has the precedence of +.
 const (
 	precCond = iota + 1
 	precOr
@@ -47,7 +47,7 @@ const (
 	precAtom
 )
 
-// at returns the text of e where an operand of a precedence is wanted.
+// at returns the text of e as an operand of an operator with precedence prec.
 func (e *Expr) at(prec int) string {
 	if e.prec < prec {
 		return "(" + e.Text + ")"
@@ -62,7 +62,7 @@ func Parens(e *Expr) *Expr {
 	return &c
 }
 
-// Native returns an expression with a text and a meaning of its own.
+// Native returns an expression with a given text and meaning.
 func Native(t Type, text string, eval func(m *Machine) Value) *Expr {
 	return &Expr{Type: t, Text: text, prec: precAtom, eval: eval}
 }
@@ -81,11 +81,11 @@ func truth(v Value) bool {
 	return v.(bool)
 }
 
-// Num evaluates an expression that is a number.
+// Num evaluates a numeric expression.
 func (e *Expr) Num(m *Machine) *big.Int { return num(e.eval(m)) }
 
-// Literal returns a constant in one of the spellings of numbers (section
-// 6.4.3.2), which base and sized select.
+// Literal returns a constant. base and sized select one of the spellings in section
+// 6.4.3.2.
 func Literal(t Bits, v *big.Int, base int, sized bool) *Expr {
 	v = wrap(t, v)
 	text := new(big.Int).Abs(v).String()
@@ -103,7 +103,7 @@ func Literal(t Bits, v *big.Int, base int, sized bool) *Expr {
 	prec := precAtom
 	if v.Sign() < 0 {
 		text, prec = "-"+text, precPrefix
-		if sized && v.Cmp(wrap(t, new(big.Int).Neg(v))) == 0 { // the smallest number has no positive
+		if sized && v.Cmp(wrap(t, new(big.Int).Neg(v))) == 0 { // the smallest number has no positive counterpart
 			text = fmt.Sprintf("(int<%d>)-%s", t.Width, new(big.Int).Abs(v))
 		}
 	}
@@ -173,8 +173,8 @@ func Binary(op string, x, y *Expr) *Expr {
 	}}
 }
 
-// Shift returns x << y or x >> y (section 8.6.2): bits that leave are lost, and
-// an amount of the width or more leaves zeros, or the sign.
+// Shift returns x << y or x >> y (section 8.6.2): bits shifted out are lost, and an
+// amount of the width or more gives zeros or copies of the sign.
 func Shift(op string, x, y *Expr) *Expr {
 	t := x.Type.(Bits)
 	return &Expr{Type: t, Text: x.at(precShift) + " " + op + " " + y.at(precShift+1), prec: precShift, eval: func(m *Machine) Value {
@@ -184,7 +184,7 @@ func Shift(op string, x, y *Expr) *Expr {
 
 func (m *Machine) shift(op string, t Bits, v, by *big.Int) *big.Int {
 	n := by
-	if m.Prog.Arch == V1model { // docs/conformance.md: the low 32 bits count
+	if m.Prog.Arch == V1model { // docs/conformance.md: only the low 32 bits count
 		n = wrap(Bits{Width: 32}, by)
 	}
 	n = new(big.Int).Set(n)
@@ -194,7 +194,7 @@ func (m *Machine) shift(op string, t Bits, v, by *big.Int) *big.Int {
 	if op == "<<" {
 		return wrap(t, new(big.Int).Lsh(v, uint(n.Int64())))
 	}
-	return new(big.Int).Rsh(v, uint(n.Int64())) // big.Int rounds down, as the sign does
+	return new(big.Int).Rsh(v, uint(n.Int64())) // big.Int's Rsh rounds down, like an arithmetic shift
 }
 
 // Concat returns x ++ y, which has the sign of x (section 8.6, 8.7).
@@ -232,8 +232,8 @@ func Equal(x, y *Expr, not bool) *Expr {
 	}}
 }
 
-// Logic returns x && y or x || y, which evaluate y only if x leaves the result
-// open (section 8.5).
+// Logic returns x && y or x || y. They evaluate y only if x does not determine the
+// result (section 8.5).
 func Logic(op string, x, y *Expr) *Expr {
 	prec := map[string]int{"&&": precAnd, "||": precOr}[op]
 	return &Expr{Type: Bool{}, Text: x.at(prec) + " " + op + " " + y.at(prec+1), prec: prec, eval: func(m *Machine) Value {
@@ -268,7 +268,7 @@ func Unary(op string, x *Expr) *Expr {
 	}}
 }
 
-// Cond returns c ? x : y, which evaluates one of x and y.
+// Cond returns c ? x : y. Only one of x and y is evaluated.
 func Cond(c, x, y *Expr) *Expr {
 	return &Expr{Type: x.Type, Text: c.at(precOr) + " ? " + x.at(precOr) + " : " + y.at(precOr), prec: precCond, eval: func(m *Machine) Value {
 		if truth(c.eval(m)) {
@@ -278,8 +278,8 @@ func Cond(c, x, y *Expr) *Expr {
 	}}
 }
 
-// Cast returns (t)x (section 8.12.1). The bits stay from bit<W> to int<W>; a
-// number gets wider with its sign, narrower by its low bits.
+// Cast returns (t)x (section 8.12.1). A cast from bit<W> to int<W> keeps the bits.
+// Widening extends the sign, narrowing keeps the low bits.
 func Cast(t Type, x *Expr) *Expr {
 	return &Expr{Type: t, Text: "(" + t.String() + ")" + x.at(precPrefix), prec: precPrefix, eval: func(m *Machine) Value {
 		return convert(t, x.Type, x.eval(m))
@@ -300,10 +300,10 @@ func convert(to, from Type, v Value) Value {
 	case Bool:
 		return v.(*big.Int).Sign() != 0
 	}
-	return v // to and from a serializable enumeration
+	return v // casts to and from a serializable enumeration keep the value
 }
 
-// Slice returns x[high:low], an lvalue if x is one (section 8.6).
+// Slice returns x[high:low] (section 8.6). It is an lvalue if x is one.
 func Slice(x *Expr, high, low int) *Expr {
 	from := x.Type.(Bits)
 	t := Bits{Width: high - low + 1}

@@ -6,14 +6,14 @@ import (
 	"math/big"
 )
 
-// Object returns the declaration of an object, which does nothing by itself.
+// Object returns the declaration of an object. Executing it has no effect.
 func Object(format string, args ...any) Stmt {
 	return Do(fmt.Sprintf(format, args...), func(*Machine) {})
 }
 
 func (e *Expr) index(m *Machine) int { return int(e.Num(m).Int64()) }
 
-// ReadRegister is r.read(target, i) of v1model.
+// ReadRegister returns v1model's r.read(target, i).
 func ReadRegister(r *Register, name string, target, i *Expr) Stmt {
 	return Do(fmt.Sprintf("%s.read(%s, %s);", name, target.Text, i.Text), func(m *Machine) {
 		place := target.ref(m)
@@ -21,7 +21,7 @@ func ReadRegister(r *Register, name string, target, i *Expr) Stmt {
 	})
 }
 
-// WriteRegister is r.write(i, v) of v1model.
+// WriteRegister returns v1model's r.write(i, v).
 func WriteRegister(r *Register, name string, i, v *Expr) Stmt {
 	return Do(fmt.Sprintf("%s.write(%s, %s);", name, i.Text, v.Text), func(m *Machine) {
 		n := i.index(m)
@@ -29,8 +29,8 @@ func WriteRegister(r *Register, name string, i, v *Expr) Stmt {
 	})
 }
 
-// A RegisterAction is an object of Tofino: its body changes Value, a cell, and may
-// set Result.
+// A RegisterAction is an object of Tofino. Its body changes Value, the content of a
+// cell, and may set Result.
 type RegisterAction struct {
 	Name          string
 	Of            *Register
@@ -49,7 +49,8 @@ func (a *RegisterAction) Object(reg string, index Bits) Stmt {
 	}}
 }
 
-// Execute is a.execute(i): the cell in, the body, the cell out.
+// Execute returns a.execute(i), which reads the cell, runs the body and writes the
+// cell.
 func (a *RegisterAction) Execute(i *Expr) *Expr {
 	return Native(a.Value.Type, a.Name+".execute("+i.Text+")", func(m *Machine) Value {
 		n := i.index(m)
@@ -60,17 +61,17 @@ func (a *RegisterAction) Execute(i *Expr) *Expr {
 	})
 }
 
-// Count is c.count(i).
+// Count returns c.count(i).
 func Count(c *Counter, name string, i *Expr) Stmt {
 	return Do(name+".count("+i.Text+");", func(m *Machine) { c.Packets[i.index(m)]++ })
 }
 
-// A Meter is an array of meters of packets. A cell with rates has bursts and no rate,
-// so that no time passes for it: the committed and the peak bucket lose their tokens
-// (RFC 2698, colour-blind). A cell without rates marks packets green.
+// A Meter is an array of meters that count packets. To be independent of time, a
+// cell has bursts but rates of zero, so its committed and peak buckets only lose
+// tokens (RFC 2698, colour-blind). A cell without bursts marks packets green.
 type Meter struct {
 	Name   string
-	Bursts [][]int // for each cell: committed and peak, nil without rates
+	Bursts [][]int // for each cell, the committed and peak burst; nil without rates
 	tokens [][]int
 	Red    int64 // the number of the colour
 }
@@ -91,7 +92,7 @@ func (t *Meter) mark(i int) *big.Int {
 	return new(big.Int)
 }
 
-// ExecuteMeter is m.execute_meter(i, target) of v1model.
+// ExecuteMeter returns v1model's m.execute_meter(i, target).
 func ExecuteMeter(t *Meter, name string, i, target *Expr) Stmt {
 	return Do(fmt.Sprintf("%s.execute_meter(%s, %s);", name, i.Text, target.Text), func(m *Machine) {
 		n, place := i.index(m), target.ref(m)
@@ -99,12 +100,12 @@ func ExecuteMeter(t *Meter, name string, i, target *Expr) Stmt {
 	})
 }
 
-// Colour is m.execute(i) of Tofino.
+// Colour returns Tofino's m.execute(i).
 func Colour(t *Meter, name string, i *Expr) *Expr {
 	return Native(Bits{Width: 8}, name+".execute("+i.Text+")", func(m *Machine) Value { return t.mark(i.index(m)) })
 }
 
-// bytesOf returns the bits of a list, which are whole bytes.
+// bytesOf returns the bits of a list, which must be whole bytes.
 func bytesOf(m *Machine, list []*Expr) []byte {
 	n, v := 0, new(big.Int)
 	for _, e := range list {
@@ -115,7 +116,7 @@ func bytesOf(m *Machine, list []*Expr) []byte {
 	return v.FillBytes(make([]byte, n/8))
 }
 
-// crc16 is the CRC of ARC: the polynomial 0x8005 with reflected bits.
+// crc16 returns CRC-16/ARC: the polynomial 0x8005 with reflected bits.
 func crc16(data []byte) uint64 {
 	crc := uint16(0)
 	for _, b := range data {
@@ -131,7 +132,7 @@ func crc16(data []byte) uint64 {
 	return uint64(crc)
 }
 
-// csum16 is the Internet checksum of RFC 1071.
+// csum16 returns the Internet checksum (RFC 1071).
 func csum16(data []byte) uint64 {
 	sum := uint64(0)
 	for i, b := range data {
@@ -154,14 +155,14 @@ func hashOf(algorithm string, data []byte) uint64 {
 	return crc16(data)
 }
 
-// list spells expressions in braces.
+// list formats expressions in braces.
 func list(exprs []*Expr) string {
 	text := arguments(exprs)
 	return "{" + text[1:len(text)-1] + "}"
 }
 
-// Hash is hash(target, algorithm, base, data, max) of v1model: base plus the hash
-// modulo max.
+// Hash returns v1model's hash(target, algorithm, base, data, max), which computes
+// base plus the hash modulo max.
 func Hash(target *Expr, algorithm string, base, most *Expr, data []*Expr) Stmt {
 	text := fmt.Sprintf("hash(%s, HashAlgorithm.%s, %s, %s, %s);", target.Text, algorithm, base.Text, list(data), most.Text)
 	return Do(text, func(m *Machine) {
@@ -173,14 +174,15 @@ func Hash(target *Expr, algorithm string, base, most *Expr, data []*Expr) Stmt {
 	})
 }
 
-// GetHash is h.get(data) of Tofino.
+// GetHash returns Tofino's h.get(data).
 func GetHash(name, algorithm string, t Bits, data []*Expr) *Expr {
 	return Native(t, name+".get("+list(data)+")", func(m *Machine) Value {
 		return wrap(t, new(big.Int).SetUint64(hashOf(algorithm, bytesOf(m, data))))
 	})
 }
 
-// UpdateChecksum is update_checksum of v1model, or target = c.update(data) of Tofino.
+// UpdateChecksum returns v1model's update_checksum, or target = c.update(data) for
+// Tofino.
 func UpdateChecksum(cond, target *Expr, object string, data []*Expr) Stmt {
 	text := fmt.Sprintf("update_checksum(%s, %s, %s, HashAlgorithm.csum16);", cond.Text, list(data), target.Text)
 	if object != "" {
@@ -193,7 +195,7 @@ func UpdateChecksum(cond, target *Expr, object string, data []*Expr) Stmt {
 	})
 }
 
-// VerifyChecksum is verify_checksum of v1model.
+// VerifyChecksum returns v1model's verify_checksum.
 func VerifyChecksum(cond, sum *Expr, data []*Expr) Stmt {
 	text := fmt.Sprintf("verify_checksum(%s, %s, %s, HashAlgorithm.csum16);", cond.Text, list(data), sum.Text)
 	return Do(text, func(m *Machine) {
@@ -203,7 +205,7 @@ func VerifyChecksum(cond, sum *Expr, data []*Expr) Stmt {
 	})
 }
 
-// SendDigest is digest of v1model, or d.pack of Tofino's deparser.
+// SendDigest returns v1model's digest, or d.pack in Tofino's deparser.
 func SendDigest(t *Struct, object string, data []*Expr) Stmt {
 	text := fmt.Sprintf("digest<%s>(1, %s);", t.Name, list(data))
 	if object != "" {
@@ -219,20 +221,20 @@ func SendDigest(t *Struct, object string, data []*Expr) Stmt {
 	})
 }
 
-// Clone is clone_preserving_field_list with list 1.
+// Clone returns clone_preserving_field_list with field list 1.
 func Clone(kind string, session int) Stmt {
 	return Do(fmt.Sprintf("clone_preserving_field_list(CloneType.%s, %d, 1);", kind, session), func(m *Machine) {
 		m.clone = &cloning{session, 1}
 	})
 }
 
-// Again is resubmit or recirculate with list 1.
+// Again returns resubmit or recirculate with field list 1.
 func Again(kind string) Stmt {
 	return Do(kind+"_preserving_field_list(1);", func(m *Machine) { m.again = 1 })
 }
 
-// EmitMirror is m.emit(session, header) of Tofino's deparser; t is nil without a
-// header.
+// EmitMirror returns m.emit(session, header) in Tofino's deparser; t is nil without
+// a header.
 func EmitMirror(t *Struct, session int, data []*Expr) Stmt {
 	text := fmt.Sprintf("mirror.emit(%d);", session)
 	if t != nil {
@@ -241,7 +243,7 @@ func EmitMirror(t *Struct, session int, data []*Expr) Stmt {
 	return Do(text, func(m *Machine) { m.mirror = &mirrored{uint32(session), bytesOf(m, data)} })
 }
 
-// EmitResubmit is the resubmit of Tofino's deparser.
+// EmitResubmit returns the resubmit in Tofino's deparser.
 func EmitResubmit(object string) Stmt {
 	return Do(object+".emit();", func(m *Machine) { m.resubmit = []byte{} })
 }

@@ -11,16 +11,16 @@ type Packet struct {
 	Data []byte
 }
 
-// A Digest is a message to the control plane: its fields in whole bytes.
+// A Digest is a digest message: its fields in whole bytes.
 type Digest struct{ Data []byte }
 
 // A Machine runs a program.
 type Machine struct {
 	Prog *Program
-	// Wrong makes the machine swap the operands of each subtraction, to test
-	// that comparisons notice.
+	// Wrong makes the machine swap the operands of each subtraction, to test that
+	// comparisons detect the error.
 	Wrong bool
-	// Applied counts the tables that packets met.
+	// Applied counts the applied tables.
 	Applied int
 
 	Out     []Packet
@@ -28,23 +28,23 @@ type Machine struct {
 
 	data   []byte // the packet that the parser reads
 	at     int    // its position in bits
-	out    []byte // what the deparser has written
-	outLen int    // bits of it
+	out    []byte // the deparser's output so far
+	outLen int    // length of out in bits
 	steps  int
 	result Value
 
-	// What ingress and egress of v1model have asked for.
+	// The requests of v1model's ingress and egress.
 	clone *cloning
-	again int // the field list of resubmit or recirculate, -1 without
+	again int // field list of the requested resubmit or recirculate, or -1
 	todo  []job
 
-	// The request of Tofino's deparser; nil without one.
+	// The request of Tofino's deparser, or nil.
 	resubmit []byte
 	mirror   *mirrored
 }
 
-// mirrored is a mirror that the deparser has asked for: the session, and the header
-// in front of the packet.
+// A mirrored is a mirror that the deparser has requested: the session, and the
+// header before the packet.
 type mirrored struct {
 	session uint32
 	header  []byte
@@ -52,25 +52,25 @@ type mirrored struct {
 
 type cloning struct{ session, list int }
 
-// A job is a packet at the beginning of ingress or of egress.
+// A job is a packet at the start of ingress or egress.
 type job struct {
 	egress   bool
 	data     []byte
-	port     uint32 // ingress port, or egress port
+	port     uint32 // ingress or egress port
 	instance int64
 	rid      uint32
-	hdr      Value  // of egress: headers
-	meta     Value  // the metadata that is preserved
-	payload  []byte // of egress: what the parser has left
-	in       uint32 // of egress: the ingress port
+	hdr      Value  // headers, for egress
+	meta     Value  // preserved metadata
+	payload  []byte // bytes after the parsed headers, for egress
+	in       uint32 // the ingress port, for egress
 	length   int
 }
 
 // maxJobs bounds the copies of one packet.
 const maxJobs = 64
 
-// Process runs a packet. It returns an Undefined if the specification does not
-// define what the program does with it.
+// Process runs a packet. It returns an Undefined if the specification leaves the
+// result undefined.
 func (m *Machine) Process(port uint32, data []byte) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -121,7 +121,7 @@ func (m *Machine) stdNum(name string) int64 {
 	panic("no field " + name)
 }
 
-// runBlock runs a control and ends at its exit statements.
+// runBlock runs a control. An exit statement ends it.
 func (m *Machine) runBlock(f func()) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -142,8 +142,8 @@ func (m *Machine) control(c *Callable) {
 	})
 }
 
-// parse runs the parser over data, with fresh headers, and returns the name of
-// the error.
+// parse runs the parser over data, with fresh headers. It reports whether the
+// parser failed, and the name of the error.
 func (m *Machine) parse(p *Parser, data []byte) (failed bool, name string) {
 	m.data, m.at = data, 0
 	m.Prog.Hdr.cur = fresh(m.Prog.Hdr.Type)
@@ -160,7 +160,7 @@ func (m *Machine) parse(p *Parser, data []byte) (failed bool, name string) {
 	return false, ""
 }
 
-// dropPort is the egress_spec of packets that leave nowhere.
+// dropPort is the egress_spec of dropped packets.
 const dropPort = 511
 
 // Instance types of v1model.
@@ -207,7 +207,7 @@ func (p *Program) errorType() *Enum {
 	panic("no errors")
 }
 
-// rest returns the bytes that the parser has not extracted.
+// rest returns the bytes that are not extracted.
 func (m *Machine) rest() []byte { return m.data[(m.at+7)/8:] }
 
 func (m *Machine) ingress(j job) {
@@ -223,11 +223,12 @@ func (m *Machine) ingress(j job) {
 		}
 	}
 	if m.again >= 0 {
-		// simple_switch keeps the length of a resubmitted packet, not its port.
+		// simple_switch preserves the length of a resubmitted packet, but not its
+		// port.
 		m.todo = append(m.todo, job{data: j.data, instance: resubmitted, meta: m.preserved(m.again), length: j.length})
 		return
 	}
-	e := job{egress: true, hdr: m.Prog.Hdr.cur, meta: m.Prog.Meta.cur, payload: payload, in: uint32(m.stdNum("ingress_port")), length: j.length} // egress sees a normal packet again
+	e := job{egress: true, hdr: m.Prog.Hdr.cur, meta: m.Prog.Meta.cur, payload: payload, in: uint32(m.stdNum("ingress_port")), length: j.length} // in egress the packet counts as a normal one again
 	if g := m.stdNum("mcast_grp"); g != 0 {
 		for _, r := range m.Prog.Groups[uint32(g)] {
 			c := e
@@ -242,9 +243,9 @@ func (m *Machine) ingress(j job) {
 	}
 }
 
-// ingressClone parses the packet of an ingress clone once more, with the port that
-// it came from and without metadata. The metadata of the clone begins afterwards. The
-// clone is in the queue of its port before the packet itself is.
+// ingressClone parses the packet of an ingress clone again, with its ingress port
+// and without metadata. The preserved metadata are restored afterwards. The clone
+// enters the queue of its port before the original packet.
 func (m *Machine) ingressClone(j job) {
 	p := m.Prog
 	hdr, meta, std, again := p.Hdr.cur, p.Meta.cur, p.Std.cur, m.again
@@ -257,7 +258,7 @@ func (m *Machine) ingressClone(j job) {
 	m.todo = append(m.todo, job{egress: true, port: j.port, instance: ingressClone, hdr: m.Prog.Hdr.cur, meta: kept, payload: m.rest(), in: j.in, length: j.length})
 }
 
-// preserved returns fresh metadata with the fields of a list kept.
+// preserved returns fresh metadata in which the fields of a list are preserved.
 func (m *Machine) preserved(list int) Value {
 	t := m.Prog.Meta.Type.(*Struct)
 	kept := zero(t).(*agg)
@@ -298,7 +299,7 @@ func (m *Machine) egress(j job) {
 	m.Out = append(m.Out, Packet{j.port, data})
 }
 
-// deparse returns the packet that the deparser writes before the payload.
+// deparse runs the deparser and returns its output followed by the payload.
 func (m *Machine) deparse(b *Block, payload []byte) []byte {
 	m.out, m.outLen = nil, 0
 	b.exec(m)
@@ -316,7 +317,7 @@ func (m *Machine) write(n int, v *big.Int) {
 	}
 }
 
-// Emit is pkt.emit(x): a header if it is valid, and the headers of a struct,
+// Emit returns pkt.emit(x). It emits a valid header, or the headers in a struct,
 // stack or union.
 func Emit(x *Expr) Stmt {
 	return Do("pkt.emit("+x.Text+");", func(m *Machine) { m.emit(x.Type, x.eval(m)) })

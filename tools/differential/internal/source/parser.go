@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// A Keyset is one element of a select's case. Any matches everything; Set is a
-// value set; otherwise Value, with Mask or up to High.
+// A Keyset is one element of a select case. Any matches everything; Set is a value
+// set. Otherwise Value matches, either with Mask or as the lower bound of a range
+// up to High.
 type Keyset struct {
 	Value, Mask, High *big.Int
 	Any               bool
 	Set               *ValueSet
 }
 
-// A SelectCase is a case of a select. A value set takes all keys at once.
+// A SelectCase is a case of a select. A value set matches all keys at once.
 type SelectCase struct {
 	Sets []Keyset
 	Next string
@@ -24,13 +25,13 @@ type SelectCase struct {
 type State struct {
 	Name  string
 	Body  *Block
-	Next  string // without a select
+	Next  string // next state if there is no select
 	On    []*Expr
 	Cases []SelectCase
 }
 
-// A ValueSet is a parser value set; the control plane gives its members, each
-// with one number for each key.
+// A ValueSet is a parser value set. The control plane sets its members, each with
+// one number for each key.
 type ValueSet struct {
 	Name    string
 	Type    Type
@@ -41,18 +42,18 @@ type ValueSet struct {
 // A Parser is a parser. Its states begin with start.
 type Parser struct {
 	Name   string
-	Head   string // the parameters, as text
+	Head   string // text of the parameters
 	Params []Param
 	Decls  []Stmt
 	Sets   []*ValueSet
-	Subs   []*Parser // declared before it
+	Subs   []*Parser // parsers declared before this one
 	States []*State
 }
 
-// parseError is the panic of an error in a parser.
+// A parseError is the panic value for an error in a parser.
 type parseError string
 
-// The errors of core.p4 that parsers raise by themselves.
+// The errors of core.p4 that parsers raise without a verify.
 const (
 	errTooShort parseError = "PacketTooShort"
 	errNoMatch  parseError = "NoMatch"
@@ -61,7 +62,7 @@ const (
 	errReject   parseError = ""
 )
 
-// run runs the parser until accept; it panics with a parseError.
+// run runs the parser until accept. It panics with a parseError on failure.
 func (p *Parser) run(m *Machine) {
 	for _, d := range p.Decls {
 		d.exec(m)
@@ -108,7 +109,7 @@ func (s *State) choose(m *Machine) string {
 			return c.Next
 		}
 	}
-	if m.Prog.Arch == V1model { // docs/conformance.md: it ends the parser without an error
+	if m.Prog.Arch == V1model { // docs/conformance.md: reject ends the parser without an error
 		return "accept"
 	}
 	panic(errNoMatch)
@@ -210,7 +211,7 @@ func (s *State) printTransition(w *printer) {
 	w.Close("}")
 }
 
-// CallParser is sub.apply(args): the arguments follow the packet.
+// CallParser returns sub.apply(args). The packet is the first argument.
 func CallParser(sub *Parser, args []*Expr) Stmt {
 	text := append([]*Expr{{Text: "pkt"}}, args...)
 	return Do(instance(sub.Name)+".apply"+arguments(text)+";", func(m *Machine) {
@@ -249,9 +250,9 @@ func CallParser(sub *Parser, args []*Expr) Stmt {
 	})
 }
 
-// Extract is pkt.extract(target). Target is a header, a member of a union (with
-// union set) or, with next set, the next element of a stack. Size is the width of the
-// header's varbit, or nil.
+// Extract returns pkt.extract(target). Target is a header, a member of a union (if
+// union is set) or, if next is set, the next element of a stack. Size is the width
+// of the header's varbit, or nil.
 func Extract(target, union *Expr, next bool, size *Expr) Stmt {
 	text := target.Text
 	if next {
@@ -299,7 +300,7 @@ func (m *Machine) extract(t *Struct, bits int) *agg {
 		total += width(f.Type, nil)
 	}
 	m.need(total)
-	if tooLong { // section 13.8.2: the second check
+	if tooLong { // section 13.8.2: the check of the length comes second
 		panic(errVarbit)
 	}
 	h := &agg{Valid: true}
@@ -326,7 +327,7 @@ func (m *Machine) take(n int) *big.Int {
 	return v
 }
 
-// Lookahead is pkt.lookahead<T>().
+// Lookahead returns pkt.lookahead<T>().
 func Lookahead(t Type) *Expr {
 	return Native(t, "pkt.lookahead<"+t.String()+">()", func(m *Machine) Value {
 		n := 0
@@ -352,7 +353,7 @@ func Lookahead(t Type) *Expr {
 	})
 }
 
-// Advance is pkt.advance(n).
+// Advance returns pkt.advance(n).
 func Advance(n *Expr) Stmt {
 	return Do("pkt.advance("+n.Text+");", func(m *Machine) {
 		bits := int(n.Num(m).Int64())
@@ -361,7 +362,7 @@ func Advance(n *Expr) Stmt {
 	})
 }
 
-// Verify is verify(cond, error.NAME).
+// Verify returns verify(cond, error.NAME).
 func Verify(cond *Expr, name string) Stmt {
 	return Do("verify("+cond.Text+", error."+name+");", func(m *Machine) {
 		if !truth(cond.eval(m)) {
@@ -370,8 +371,9 @@ func Verify(cond *Expr, name string) Stmt {
 	})
 }
 
-// need ends the parser if fewer than n bits are left. The parser of Tofino can
-// read the frame check sequence too, four bytes that are not defined here.
+// need ends the parser with an error if fewer than n bits are left. Tofino's parser
+// can also read the four bytes of the frame check sequence, whose value is
+// undefined here.
 func (m *Machine) need(n int) {
 	missing := m.at + n - 8*len(m.data)
 	if missing <= 0 {

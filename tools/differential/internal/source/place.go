@@ -5,15 +5,15 @@ import (
 	"math/big"
 )
 
-// A Var is a variable, parameter or constant. P4 has no recursion, so that one
-// place for its value is enough.
+// A Var is a variable, parameter or constant. P4 has no recursion, so each variable
+// needs only one value.
 type Var struct {
 	Name string
 	Type Type
 	cur  Value
 }
 
-// Ref returns the expression that denotes the variable.
+// Ref returns an expression that refers to the variable.
 func (v *Var) Ref() *Expr {
 	return &Expr{Type: v.Type, Text: v.Name, prec: precAtom,
 		eval: func(*Machine) Value { return v.cur },
@@ -27,7 +27,7 @@ func (v *Var) Set(x Value) { v.cur = x }
 // Get returns the value of the variable.
 func (v *Var) Get() Value { return v.cur }
 
-// Select returns x.NAME or, of a tuple, x[i], for the field with index i.
+// Select returns x.NAME for the field with index i, or x[i] for a tuple.
 func Select(x *Expr, i int) *Expr {
 	t := x.Type.(*Struct)
 	text := fmt.Sprintf("%s.%s", x.at(precPostfix), t.Fields[i].Name)
@@ -62,7 +62,7 @@ func Select(x *Expr, i int) *Expr {
 	return e
 }
 
-// setMember assigns a header to a member of a union (section 8.20): a valid one
+// setMember assigns a header to a member of a union (section 8.20). A valid header
 // invalidates the other members.
 func setMember(union *agg, i int, v *agg) {
 	for j, e := range union.Elems {
@@ -73,8 +73,8 @@ func setMember(union *agg, i int, v *agg) {
 	union.Elems[i] = v
 }
 
-// Index returns x[i], an element of a stack. An index outside the stack reads
-// an undefined value and writes nothing (section 8.19).
+// Index returns x[i], an element of a stack. Outside the stack, reads are undefined
+// and writes have no effect (section 8.19).
 func Index(x, i *Expr) *Expr {
 	t := x.Type.(*Stack)
 	at := func(a *agg, n *big.Int) Value {
@@ -101,7 +101,7 @@ func Index(x, i *Expr) *Expr {
 	return e
 }
 
-// Last returns x.last, the element before the next one (section 8.19).
+// Last returns x.last, the most recently extracted element (section 8.19).
 func Last(x *Expr) *Expr {
 	t := x.Type.(*Stack)
 	return &Expr{Type: t.Elem, Text: x.at(precPostfix) + ".last", prec: precPostfix, eval: func(m *Machine) Value {
@@ -124,7 +124,7 @@ func LastIndex(x *Expr) *Expr {
 	})
 }
 
-// IsValid returns x.isValid() of a header or union.
+// IsValid returns x.isValid() for a header or union.
 func IsValid(x *Expr) *Expr {
 	t := x.Type.(*Struct)
 	return Native(Bool{}, x.at(precPostfix)+".isValid()", func(m *Machine) Value {
@@ -141,8 +141,8 @@ func IsValid(x *Expr) *Expr {
 	})
 }
 
-// List returns a list or structure-valued expression of type t. Names spells
-// the fields, as { a = 1 } does.
+// List returns a list or structure-valued expression of type t. names selects the
+// spelling with field names, as in { a = 1 }.
 func List(t *Struct, names bool, elems []*Expr) *Expr {
 	text := "{"
 	for i, e := range elems {

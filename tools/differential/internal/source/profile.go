@@ -7,15 +7,15 @@ import "fmt"
 type Profile struct {
 	Name    string
 	Members []Invoke
-	Groups  [][]int // members, in ascending order
+	Groups  [][]int // indices of members, in ascending order
 	// Algorithm is the hash of a selector, empty for a profile without groups.
 	Algorithm string
 }
 
-// choose returns the action of a member, or of the member that the hash of the
-// selector keys takes from a group. simple_switch takes the member whose number is
-// the hash modulo the size of the group. The members of groups for Tofino are equal,
-// because the chip's choice is not documented.
+// choose returns the action of a member. For a group, the hash of the selector keys
+// chooses the member: simple_switch takes the hash modulo the size of the group.
+// The members of groups for Tofino are equal, because the chip's choice is not
+// documented.
 func (p *Profile) choose(m *Machine, t *Table, do Invoke) Invoke {
 	if !do.Group {
 		return p.Members[do.Action]
@@ -31,10 +31,11 @@ func (p *Profile) choose(m *Machine, t *Table, do Invoke) Invoke {
 	return p.Members[group[hash%uint64(len(group))]]
 }
 
-// selectorKind is the match kind of keys that only choose among members.
+// selectorKind is the match kind of keys that only select group members.
 const selectorKind = "selector"
 
-// Object declares the profile; for Tofino a selector has a hash and a profile.
+// Object declares the profile. For Tofino, it declares a selector's hash and
+// profile too.
 func (p *Profile) Object(arch string) Stmt {
 	switch {
 	case arch == V1model && p.Algorithm == "":
@@ -51,7 +52,7 @@ func (p *Profile) Object(arch string) Stmt {
 	}}
 }
 
-// Implementation returns the property of the table.
+// Implementation returns the table property that refers to the profile.
 func (p *Profile) Implementation(arch string) string {
 	if arch != V1model && p.Algorithm != "" {
 		return fmt.Sprintf("implementation = sel_%s", p.Name)

@@ -14,7 +14,7 @@ const (
 	T2NA    = "t2na"
 )
 
-// A Decl is a declaration at the top of a program, printed in order.
+// A Decl is a declaration at top level. Declarations are printed in order.
 type Decl struct{ print func(p *printer) }
 
 // A Program is a program for one switch.
@@ -22,14 +22,14 @@ type Program struct {
 	Arch  string
 	Decls []Decl
 
-	// The arguments of all blocks; each block gets them by these names.
+	// The arguments of all blocks. Each block has parameters with these names.
 	Hdr, Meta, Std *Var
 
 	Parser    *Parser
 	Ingress   *Callable
 	Egress    *Callable
 	Functions []*Callable
-	Controls  []*Callable // that others apply; each uses only earlier ones
+	Controls  []*Callable // controls that others apply; each uses only earlier ones
 	Verify    *Block      // verify_checksum, or nil
 	Compute   *Block      // update_checksum, or nil
 	Deparser  *Block
@@ -39,7 +39,8 @@ type Program struct {
 	Registers []*Register
 	Counters  []*Counter
 	Meters    []*Meter
-	// Sessions maps mirror sessions to ports, Groups multicast groups to replicas.
+	// Sessions maps mirror sessions to ports, and Groups maps multicast groups to
+	// replicas.
 	Sessions map[uint32]uint32
 	Groups   map[uint32][]Replica
 
@@ -49,10 +50,10 @@ type Program struct {
 // A Replica is a member of a multicast group.
 type Replica struct{ Port, RID uint32 }
 
-// Use notes that the program contains a feature.
+// Use records that the program contains a feature.
 func (p *Program) Use(feature string) { p.Features[feature] = true }
 
-// Declare adds a declaration that is a text.
+// Declare adds a declaration given as text.
 func (p *Program) Declare(format string, args ...any) {
 	p.Decls = append(p.Decls, Decl{func(w *printer) { w.Line(format, args...) }})
 }
@@ -226,9 +227,9 @@ func (p *Program) Reset() {
 	})
 }
 
-// A Register is an array of values that packets change.
+// A Register is an array of values in the data plane.
 type Register struct {
-	Name    string // with the control, as the control plane names it
+	Name    string // name for the control plane, including the control's name
 	Type    Type
 	Size    int
 	Initial Value
@@ -256,7 +257,8 @@ type Counter struct {
 	Packets []int
 }
 
-// Drop removes entries, tables, actions and functions as long as still holds.
+// Drop removes entries, tables, actions and functions one by one as long as still
+// returns true.
 func (p *Program) Drop(still func() bool) {
 	for _, c := range append([]*Callable{p.Ingress, p.Egress}, p.Controls...) {
 		for _, t := range c.Tables {
@@ -272,7 +274,7 @@ func (p *Program) Drop(still func() bool) {
 	p.Decls = without(p.Decls, func(l []Decl) { p.Decls = l }, still)
 }
 
-// without returns list without the elements that still holds without.
+// without removes elements from list as long as still returns true.
 func without[T any](list []T, set func([]T), still func() bool) []T {
 	for i := len(list) - 1; i >= 0; i-- {
 		less := append(append([]T(nil), list[:i]...), list[i+1:]...)

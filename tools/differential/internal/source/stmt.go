@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A signal is the result of a statement: the next step of the block around it.
+// A signal is the result of a statement. It determines how the enclosing block
+// continues.
 type signal byte
 
 const (
@@ -16,7 +17,7 @@ const (
 	returns
 )
 
-// exits is the panic of an exit statement (section 12.4).
+// An exits is the panic value of an exit statement (section 12.4).
 type exits struct{}
 
 // A Stmt is a statement: its text and its effect.
@@ -24,7 +25,7 @@ type Stmt struct {
 	print  func(p *printer)
 	exec   func(m *Machine) signal
 	blocks []*Block
-	Needed bool // smaller programs keep it
+	Needed bool // Drop must keep the statement
 }
 
 // A Block is a list of statements.
@@ -48,7 +49,7 @@ func (b *Block) exec(m *Machine) signal {
 // maxSteps bounds the statements of one packet.
 const maxSteps = 100_000
 
-// visit calls f with the block and all blocks inside it.
+// visit calls f with the block and all nested blocks.
 func (b *Block) visit(f func(*Block)) {
 	f(b)
 	for _, s := range b.Stmts {
@@ -92,7 +93,7 @@ func (p *printer) Close(tail string) {
 	p.Line("%s", tail)
 }
 
-// Do returns a statement with a text and a meaning of its own.
+// Do returns a statement with a given text and meaning.
 func Do(text string, exec func(m *Machine)) Stmt {
 	return Stmt{print: func(p *printer) { p.Line("%s", text) }, exec: func(m *Machine) signal {
 		exec(m)
@@ -100,8 +101,8 @@ func Do(text string, exec func(m *Machine)) Stmt {
 	}}
 }
 
-// Declare declares a variable, with a value if init is not nil. Note is in front
-// of the type, for instance const.
+// Declare returns the declaration of a variable, with a value if init is not nil.
+// note comes before the type, for example const.
 func Declare(v *Var, init *Expr, note string) Stmt {
 	text := note + v.Type.String() + " " + v.Name
 	if init != nil {
@@ -116,7 +117,7 @@ func Declare(v *Var, init *Expr, note string) Stmt {
 	})
 }
 
-// Assign assigns value to target. The place of the target is determined first
+// Assign returns an assignment. The place of the target is determined first
 // (section 12.1).
 func Assign(target, value *Expr) Stmt {
 	return Do(target.Text+" = "+value.Text+";", func(m *Machine) {
@@ -125,8 +126,8 @@ func Assign(target, value *Expr) Stmt {
 	})
 }
 
-// Update is target op= value, which is target = target op value with the place
-// determined once. Value has the type that op wants on its right.
+// Update returns target op= value: target = target op value, with the target's
+// place determined once. Value must have the type of op's right operand.
 func Update(target *Expr, op string, value *Expr) Stmt {
 	t := target.Type.(Bits)
 	return Do(target.Text+" "+op+"= "+value.Text+";", func(m *Machine) {
@@ -141,7 +142,7 @@ func Update(target *Expr, op string, value *Expr) Stmt {
 	})
 }
 
-// If is a conditional statement; orElse may be nil.
+// If returns a conditional statement; orElse may be nil.
 func If(cond *Expr, then, orElse *Block) Stmt {
 	s := Stmt{blocks: []*Block{then}}
 	if orElse != nil {
@@ -165,12 +166,12 @@ func If(cond *Expr, then, orElse *Block) Stmt {
 	return s
 }
 
-// Scope is a block statement.
+// Scope returns a block statement.
 func Scope(b *Block) Stmt {
 	return Stmt{blocks: []*Block{b}, exec: b.exec, print: func(p *printer) { p.block("{", b, "}") }}
 }
 
-// Return returns from a function, with a value, or from an action or control.
+// Return returns a return statement, for a function with a value.
 func Return(value *Expr) Stmt {
 	text := "return;"
 	if value != nil {
@@ -184,21 +185,21 @@ func Return(value *Expr) Stmt {
 	}}
 }
 
-// Exit ends the processing of the block.
+// Exit returns an exit statement.
 func Exit() Stmt { return Do("exit;", func(*Machine) { panic(exits{}) }) }
 
-// Break and Continue are the statements of loops.
+// Break returns a break statement.
 func Break() Stmt { return jump("break;", breaks) }
 
-// Continue goes on with the next iteration.
+// Continue returns a continue statement.
 func Continue() Stmt { return jump("continue;", continues) }
 
 func jump(text string, s signal) Stmt {
 	return Stmt{print: func(p *printer) { p.Line("%s", text) }, exec: func(*Machine) signal { return s }}
 }
 
-// For is for (T v = from; cond; update) body (section 12.9). Its update runs after
-// continue too.
+// For returns for (T v = from; cond; update) body (section 12.9). The update also
+// runs after continue.
 func For(v *Var, from, cond *Expr, update Stmt, body *Block) Stmt {
 	var p printer
 	update.print(&p)
@@ -218,7 +219,7 @@ func For(v *Var, from, cond *Expr, update Stmt, body *Block) Stmt {
 	}}
 }
 
-// ForIn is for (T v in low .. high) body.
+// ForIn returns for (T v in low .. high) body.
 func ForIn(v *Var, low, high *Expr, body *Block) Stmt {
 	head := fmt.Sprintf("for (%s %s in %s .. %s) {", v.Type, v.Name, low.at(precShift), high.at(precShift))
 	return Stmt{blocks: []*Block{body}, print: func(p *printer) { p.block(head, body, "}") }, exec: func(m *Machine) signal {
@@ -235,14 +236,14 @@ func ForIn(v *Var, low, high *Expr, body *Block) Stmt {
 	}}
 }
 
-// A SwitchCase is a case of a switch statement: its labels, of which none is the
-// default, and its body, nil if the next case's body is its own.
+// A SwitchCase is a case of a switch statement. Without labels, it is the default.
+// If its body is nil, it falls through to the next case.
 type SwitchCase struct {
 	Labels []*Expr
 	Body   *Block
 }
 
-// Switch is a switch over an expression (section 12.7).
+// Switch returns a switch on an expression (section 12.7).
 func Switch(x *Expr, cases []SwitchCase) Stmt {
 	var s Stmt
 	for _, c := range cases {
@@ -285,7 +286,7 @@ func Switch(x *Expr, cases []SwitchCase) Stmt {
 	return s
 }
 
-// execCase runs the body of a case or of the first case after it that has one.
+// execCase runs the body of a case, or of the next case that has one.
 func execCase(m *Machine, cases []SwitchCase, i int) signal {
 	for ; i >= 0 && i < len(cases); i++ {
 		if cases[i].Body != nil {
@@ -295,9 +296,9 @@ func execCase(m *Machine, cases []SwitchCase, i int) signal {
 	return proceed
 }
 
-// SetValid is h.setValid() or h.setInvalid(). The fields of a header that
-// becomes valid are undefined; a member of a union that becomes valid
-// invalidates the others. Union is the union of h or nil.
+// SetValid returns h.setValid() or h.setInvalid(). A header that becomes valid has
+// undefined fields. A member of a union that becomes valid invalidates the others.
+// Union is the union of h or nil.
 func SetValid(h, union *Expr, valid bool) Stmt {
 	text := h.at(precPostfix) + map[bool]string{true: ".setValid();", false: ".setInvalid();"}[valid]
 	t := h.Type.(*Struct)
@@ -317,7 +318,7 @@ func SetValid(h, union *Expr, valid bool) Stmt {
 	})
 }
 
-// Push is s.push_front(n), Pop is s.pop_front(n) (section 8.19).
+// Push returns s.push_front(n) (section 8.19).
 func Push(s *Expr, n int) Stmt {
 	t := s.Type.(*Stack)
 	return Do(fmt.Sprintf("%s.push_front(%d);", s.at(precPostfix), n), func(m *Machine) {
@@ -333,7 +334,8 @@ func Push(s *Expr, n int) Stmt {
 	})
 }
 
-// Pop moves the elements of a stack to the front; the last n become invalid.
+// Pop returns s.pop_front(n) (section 8.19): the elements move to the front, and
+// the last n become invalid.
 func Pop(s *Expr, n int) Stmt {
 	t := s.Type.(*Stack)
 	return Do(fmt.Sprintf("%s.pop_front(%d);", s.at(precPostfix), n), func(m *Machine) {
@@ -349,7 +351,7 @@ func Pop(s *Expr, n int) Stmt {
 	})
 }
 
-// Run runs statements one after the other.
+// Run executes statements in order.
 func Run(m *Machine, list ...Stmt) {
 	for _, s := range list {
 		s.exec(m)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A Key is a key of a table. Mask is the mask of key = { x & MASK: kind; }, nil
-// without one. Without a call in the key, BMv2 and Tofino mask the entry as well:
+// A Key is a key of a table. Mask is the mask in key = { x & MASK: kind; }, or nil.
+// Without a call in the key, BMv2 and Tofino mask the entry as well:
 // docs/conformance.md.
 type Key struct {
 	X    *Expr
@@ -30,17 +30,17 @@ func (k *Key) Bits() Bits {
 // A Match is the condition of an entry on a key, with unsigned numbers.
 type Match struct {
 	Value  *big.Int
-	Mask   *big.Int // of ternary and lpm
-	High   *big.Int // of range
-	Prefix int      // of lpm
-	Any    bool     // of ternary, optional, lpm and range: everything matches
+	Mask   *big.Int // for ternary and lpm
+	High   *big.Int // for range
+	Prefix int      // for lpm
+	Any    bool     // matches everything: for ternary, optional, lpm and range
 }
 
-// An Invoke is an action with the arguments that the control plane gives.
+// An Invoke is an action with the arguments set by the control plane.
 type Invoke struct {
 	Action int
 	Args   []*big.Int
-	Group  bool // of a table with an action profile: Action is a group, not a member
+	Group  bool // in a table with an action profile: Action is the number of a group, not of a member
 }
 
 // An Entry is an entry of a table. The smallest priority wins.
@@ -48,17 +48,17 @@ type Entry struct {
 	Match    []Match
 	Priority int
 	Do       Invoke
-	Hits     int // of the direct counter
+	Hits     int // packets in the direct counter
 }
 
-// An ActionRef is an action of a table, with the arguments for its parameters
-// that have a direction.
+// An ActionRef is an action of a table, with arguments for the parameters that have
+// a direction.
 type ActionRef struct {
 	Action *Callable
 	Bound  []*Expr
 }
 
-// Loose returns the parameters whose values the control plane gives.
+// Loose returns the parameters that the control plane sets.
 func (r *ActionRef) Loose() []Param { return r.Action.Params[len(r.Bound):] }
 
 // A Table is a table with its entries.
@@ -69,17 +69,17 @@ type Table struct {
 	Default Invoke
 	// FixedDefault is set if the default action is const.
 	FixedDefault bool
-	Const        []*Entry // written in the program
-	Priorities   bool     // write the priorities of Const
+	Const        []*Entry // entries in the program
+	Priorities   bool     // print the priorities of Const
 	Runtime      []*Entry
-	Counted      bool // by a direct counter
+	Counted      bool // has a direct counter
 	Properties   []string
-	Profile      *Profile // of a table whose default action is NoAction
+	Profile      *Profile // profile, or nil; the default action is then NoAction
 	// Calls is set if a key calls a function.
 	Calls bool
 }
 
-// Ordered reports whether priorities choose among the entries.
+// Ordered reports whether priorities decide among matching entries.
 func (t *Table) Ordered() bool {
 	for _, k := range t.Keys {
 		if k.Kind == "ternary" || k.Kind == "range" || k.Kind == "optional" {
@@ -89,8 +89,9 @@ func (t *Table) Ordered() bool {
 	return false
 }
 
-// lookup returns the entry that matches, nil for none: the longest prefix or, in
-// tables with a ternary, range or optional key, the smallest priority.
+// lookup returns the entry that matches, or nil. Of several, it is the one with the
+// longest prefix or, in tables with a ternary, range or optional key, with the
+// smallest priority.
 func (t *Table) lookup(m *Machine) *Entry {
 	var values []*big.Int
 	for _, k := range t.Keys {
@@ -165,13 +166,14 @@ func (e *Entry) matches(t *Table, values []*big.Int) bool {
 
 var noAction = &Callable{Name: "NoAction"}
 
-// applied is the result of applying a table.
+// An applied is the result of applying a table.
 type applied struct {
 	hit    bool
 	action *Callable
 }
 
-// apply applies the table: it looks the keys up, counts, and runs the action.
+// apply applies the table: it looks up the key, updates the counter, and runs the
+// action.
 func (t *Table) apply(m *Machine) applied {
 	m.Applied++
 	e := t.lookup(m)
@@ -215,7 +217,7 @@ func (t *Table) apply(m *Machine) applied {
 	return applied{e != nil, r.Action}
 }
 
-// fromBits returns the value of a type with the bits v.
+// fromBits returns v as a value of type t.
 func fromBits(t Type, v *big.Int) Value {
 	switch t := t.(type) {
 	case Bool:
@@ -226,7 +228,7 @@ func fromBits(t Type, v *big.Int) Value {
 	return v
 }
 
-// spell writes bits as a constant of type t.
+// spell formats v as a constant of type t.
 func spell(t Type, v *big.Int) string {
 	switch t := t.(type) {
 	case Bool:
@@ -239,10 +241,10 @@ func spell(t Type, v *big.Int) string {
 	return v.String()
 }
 
-// Apply is t.apply() as a statement.
+// Apply returns t.apply() as a statement.
 func Apply(t *Table) Stmt { return Do(t.Name+".apply();", func(m *Machine) { t.apply(m) }) }
 
-// Hit is t.apply().hit, or .miss.
+// Hit returns t.apply().hit, or .miss.
 func Hit(t *Table, miss bool) *Expr {
 	text := ".apply().hit"
 	if miss {
@@ -251,8 +253,8 @@ func Hit(t *Table, miss bool) *Expr {
 	return Native(Bool{}, t.Name+text, func(m *Machine) Value { return t.apply(m).hit != miss })
 }
 
-// SwitchAction is switch (t.apply().action_run). Labels name actions; an empty one
-// is the default. A case without a body shares the next body.
+// SwitchAction returns switch (t.apply().action_run). Labels name actions; an empty
+// label is the default. A case without a body falls through to the next one.
 func SwitchAction(t *Table, labels []string, bodies []*Block) Stmt {
 	var cases []SwitchCase
 	s := Stmt{}
@@ -372,7 +374,7 @@ func (t *Table) keyset(e *Entry) string {
 	return "(" + strings.Join(list, ", ") + ")"
 }
 
-// Entry describes an entry for people.
+// Entry formats an entry for people.
 func (t *Table) Entry(e *Entry) string {
 	return fmt.Sprintf("priority %d: %s: %s", e.Priority, t.keyset(e), t.invoke(e.Do))
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Tofino holds the parts of a program that only Tofino has. The variables are the
-// parameters of the same names in ingress (the first three) and egress.
+// A Tofino holds the parts of a program that exist only for Tofino. The variables
+// are the parameters of the same names in ingress (the first three) and egress.
 type Tofino struct {
 	In, TM, Dprsr  *Var
 	Out, OutDprsr  *Var
@@ -18,7 +18,7 @@ type Tofino struct {
 	EgressDecls    []Stmt
 }
 
-// NoPort is the value of ucast_egress_port that no program has set.
+// NoPort is the initial value of ucast_egress_port.
 var NoPort = big.NewInt(511)
 
 func zeroFields(names string) *Struct {
@@ -52,11 +52,11 @@ func TofinoStart(p *Program) []Stmt {
 	return []Stmt{needed("pkt.extract(ig);"), needed("pkt.advance(PORT_METADATA_SIZE);")}
 }
 
-// TofinoEgressStart begins an egress parser.
+// TofinoEgressStart returns the statements that begin an egress parser.
 func TofinoEgressStart() []Stmt { return []Stmt{needed("pkt.extract(eg);")} }
 
-// needed returns a statement without which the program has another meaning on the
-// chip than here.
+// needed returns a statement that the chip needs although it has no effect in the
+// evaluator.
 func needed(text string) Stmt {
 	s := Do(text, func(*Machine) {})
 	s.Needed = true
@@ -110,7 +110,7 @@ func (v *Var) set(name string, n int64) { v.cur.(*agg).Elems[v.field(name)] = bi
 
 func (v *Var) num(name string) int64 { return num(v.cur.(*agg).Elems[v.field(name)]).Int64() }
 
-// tofino runs a half of the pipe.
+// tofino runs ingress or egress of the pipe.
 func (m *Machine) tofino(j job) {
 	if j.egress {
 		m.tofinoEgress(j)
@@ -160,7 +160,7 @@ func (m *Machine) tofinoEgress(j job) {
 	m.resubmit, m.mirror = nil, nil
 	m.Prog.Meta.cur = fresh(m.Prog.Meta.Type)
 	if _, name := m.parse(t.EgressParser, j.data); dropsPacket(name) {
-		// Egress processes the packet, with unpredictable results (TNA 5.2.1).
+		// Egress would process the packet, with unpredictable results (TNA 5.2.1).
 		panic(undefined{"the headers after an error in an egress parser"})
 	}
 	payload := m.rest()
@@ -176,9 +176,9 @@ func (m *Machine) tofinoEgress(j job) {
 	}
 }
 
-// sendMirror sends the mirror that the deparser has asked for (TNA 7.10): the packet
-// as ingress received it, or as egress sends it. On Tofino 2 mirror_io_select chooses;
-// 1 takes the packet that leaves.
+// sendMirror sends the mirror that the deparser has requested (TNA 7.10). It copies
+// the packet as ingress received it, or as egress sends it. On Tofino 2,
+// mirror_io_select chooses; 1 means the packet that leaves.
 func (m *Machine) sendMirror(dprsr *Var, received, sent []byte) {
 	if m.mirror == nil || dprsr.num("drop_ctl")&4 != 0 {
 		return
@@ -193,7 +193,7 @@ func (m *Machine) sendMirror(dprsr *Var, received, sent []byte) {
 	}
 }
 
-// Loopback returns a port that leads from egress to ingress.
+// Loopback returns a port whose packets return to ingress.
 func Loopback(arch string) uint32 {
 	if arch == T2NA {
 		return 6
@@ -201,7 +201,7 @@ func Loopback(arch string) uint32 {
 	return 68
 }
 
-// dropsPacket reports whether an error of the parser drops the packet, as in a
-// program that does not read parser_err. Of the errors of core.p4 Tofino knows
-// these two; another error ends the parser.
+// dropsPacket reports whether a parser error drops the packet, which happens if the
+// program does not read parser_err. Of the errors of core.p4, Tofino knows these
+// two; other errors only end the parser.
 func dropsPacket(name string) bool { return name == string(errTooShort) || name == string(errNoMatch) }

@@ -1,11 +1,11 @@
-// Package source is a small P4_16 of its own: an abstract syntax tree that
-// prints itself as a program and evaluates the program on big integers. The
-// rules come from the P4_16 specification; comments name its sections. Where simple_switch or Tofino define more than the
-// specification, docs/conformance.md and docs/tofino.md state the rule.
+// Package source is a small independent implementation of P4_16: a syntax tree that
+// can print itself as a program and evaluate it on big integers. It follows the
+// P4_16 specification, whose sections comments cite. Where simple_switch or Tofino
+// define more than the specification, docs/conformance.md and docs/tofino.md state
+// the rule.
 //
-// The package imports nothing of p4lb, so that it shares no fault with the
-// compiler or the data plane. Only values are checked: the builder of a tree
-// keeps the rules of types.
+// The package imports nothing from p4lb, so that it shares no bug with the compiler
+// or the data plane. It does not check types; the code that builds a tree must.
 package source
 
 import (
@@ -40,13 +40,13 @@ type Varbit struct{ Max int }
 
 func (t Varbit) String() string { return fmt.Sprintf("varbit<%d>", t.Max) }
 
-// An Enum is an enumeration. With Under it is a serializable one, whose values
+// An Enum is an enumeration. If Under is set, it is serializable, and its values
 // are numbers. The type error is an Enum too.
 type Enum struct {
 	Name    string
 	Members []string
 	Under   *Bits
-	Values  []*big.Int // of the members, if Under is set
+	Values  []*big.Int // values of the members, if Under is set
 }
 
 func (t *Enum) String() string { return t.Name }
@@ -95,8 +95,8 @@ type Stack struct {
 
 func (t *Stack) String() string { return fmt.Sprintf("%s[%d]", t.Elem.Name, t.Size) }
 
-// width returns the bits of a value of type t in a packet or in a hash. A
-// varbit counts with its present length.
+// width returns the bits of a value of type t in a packet or in a hash. A varbit
+// counts with its current length.
 func width(t Type, v Value) int {
 	switch t := t.(type) {
 	case Bits:
@@ -115,8 +115,8 @@ func width(t Type, v Value) int {
 	return n
 }
 
-// A Value is a *big.Int, a bool, an int for an Enum without Under, a Bitstring
-// or an *Agg. Nil is a value that the specification leaves undefined.
+// A Value is a *big.Int, a bool, an int for an Enum without Under, a Bitstring or
+// an *Agg. Nil means undefined by the specification.
 type Value any
 
 // A bitstring is the value of a varbit.
@@ -128,11 +128,11 @@ type bitstring struct {
 // An agg is the value of a type with fields or of a stack.
 type agg struct {
 	Elems []Value
-	Valid bool // of a header
+	Valid bool // for a header
 	Next  int  // nextIndex of a stack
 }
 
-// undefined is the panic of a program that reads an undefined value.
+// An undefined is the panic value when a program reads an undefined value.
 type undefined struct{ Name string }
 
 // fresh returns an undefined value of a type: its numbers are undefined, its
@@ -155,8 +155,8 @@ func fresh(t Type) Value {
 	return nil
 }
 
-// zero returns a value of a type in which all numbers are 0 and all headers
-// are invalid, as v1model and Tofino initialise metadata.
+// zero returns a value of a type in which all numbers are 0 and all headers are
+// invalid, which is how v1model and Tofino initialise metadata.
 func zero(t Type) Value {
 	switch t := t.(type) {
 	case *Struct:
