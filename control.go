@@ -289,7 +289,7 @@ func match(f dataplane.KeyField, text string, given bool) (dataplane.Match, erro
 	return dataplane.Match{Value: v, High: high}, err
 }
 
-// call is an action of a table with its arguments.
+// call returns an action of a table with its arguments.
 func (c *Control) call(t *bmv2.Table, action string, args map[string]string) (dataplane.ActionCall, error) {
 	name, err := named("action", action, t.Actions)
 	if err != nil {

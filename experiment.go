@@ -113,9 +113,9 @@ func (r Row) Estimate(metric string) (Estimate, bool) {
 	return Estimate{e.Mean, e.Half, e.N}, true
 }
 
-// Mean is a metric of a scheme, by its label, at the experiment's first load: the
-// mean over the seeds. The command p4lb lab list metrics lists them; fct-mean is
-// the mean time that flows take to complete, in ms.
+// Mean returns a metric of a scheme, identified by its label, at the experiment's
+// first load: the mean over the seeds. The command p4lb lab list metrics lists
+// them; fct-mean is the mean time that flows take to complete, in ms.
 func (r *Results) Mean(scheme, metric string) (float64, error) {
 	var labels []string
 	for _, row := range r.compared.Rows {

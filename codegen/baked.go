@@ -25,10 +25,10 @@ func (v *view) Worst() int { return v.Levels() - 1 }
 // Absent returns the level of slots without a path.
 func (v *view) Absent() int { return v.Levels() }
 
-// LevelTop is the number of a level's highest bit.
+// LevelTop returns the number of a level's highest bit.
 func (v *view) LevelTop() int { return levelBits(v.N()) - 1 }
 
-// GridsSize is the number of vectors of levels.
+// GridsSize returns the number of vectors of levels.
 func (v *view) GridsSize() int { return 1 << (levelBits(v.N()) * v.N()) }
 
 // bakeable checks for at least two levels besides Absent.

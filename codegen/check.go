@@ -178,8 +178,8 @@ func (k *checker) things(b *block) {
 	}
 }
 
-// choice checks that the granularities of a choice exist, and that there is a
-// reason for the restriction.
+// choice checks that the granularities of a choice exist, and that a restriction
+// has a reason.
 func (k *checker) choice(b *block) {
 	for i, name := range b.On {
 		if k.lookup(granularity, name) == nil {

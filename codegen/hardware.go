@@ -237,7 +237,8 @@ func (v *view) tauTicks() int64 {
 // TickShift returns the shift that divides tau into 16 steps.
 func (v *view) TickShift() int { return shiftFor(v.tauTicks()) }
 
-// TickStep returns the size of a step in ticks.
+// FullStep returns the step that contains a full queue, TauStep the step that
+// contains tau.
 func (v *view) TickStep() int { return 1 << v.TickShift() }
 
 // FullStep returns the step that contains a full queue.

@@ -65,7 +65,7 @@ type Dropped struct {
 	Outlier  int `json:"outlier"`
 }
 
-// Total is the number of rows dropped.
+// Total returns the number of dropped rows.
 func (d Dropped) Total() int { return d.Missing + d.Infinite + d.Negative + d.Outlier }
 
 func (d *Dropped) accept(r Row) bool {

@@ -158,7 +158,7 @@ type problem struct {
 	all   *triangle
 }
 
-// train is the number of training rows.
+// train returns the number of training rows.
 func (p *problem) train() int { return p.rows.n - p.of.test }
 
 // smallest returns the size of the smallest training set, in which one fold of the

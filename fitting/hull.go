@@ -54,7 +54,7 @@ func chain(points []Point) []Point {
 	return list
 }
 
-// cross is positive if the path from a over b to c turns left.
+// cross returns a positive number if the path from a over b to c turns left.
 func cross(a, b, c Point) float64 {
 	return (b.L-a.L)*(c.T-a.T) - (b.T-a.T)*(c.L-a.L)
 }

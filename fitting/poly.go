@@ -156,8 +156,8 @@ func (p Poly) wide() bool {
 	return bits.Len64(sum)+8*p.Degree < 128
 }
 
-// raw128 is raw in 128 bits, high and low half: Horner's rule in t over Horner's
-// rule in l.
+// raw128 is raw with 128-bit arithmetic, in two halves. It applies Horner's rule in
+// t, and in l for each coefficient.
 func (p Poly) raw128(l, t int64) int64 {
 	var hi, lo uint64
 	for j := p.Degree; j >= 0; j-- {
@@ -180,7 +180,7 @@ func (p Poly) raw128(l, t int64) int64 {
 	return int64(hi) >> (n - 64)
 }
 
-// mulAdd128 is a·x+b modulo 2^128.
+// mulAdd128 returns a·x+b modulo 2^128.
 func mulAdd128(aHi, aLo, x, bHi, bLo uint64) (hi, lo uint64) {
 	hi, lo = bits.Mul64(aLo, x)
 	lo, carry := bits.Add64(lo, bLo, 0)

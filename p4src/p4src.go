@@ -9,8 +9,8 @@ import (
 //go:embed include/*.p4
 var files embed.FS
 
-// Include is the library that every program may include: core.p4, and for
-// each architecture v1model.p4, tna.p4 or t2na.p4.
+// Include returns the files that every program may include: core.p4, and for each
+// architecture v1model.p4, tna.p4 or t2na.p4.
 func Include() fs.FS {
 	sub, err := fs.Sub(files, "include")
 	if err != nil {

@@ -71,7 +71,8 @@ It needs no p4c, no BMv2 and no root.`,
 	return root
 }
 
-// withRestart is the verb switch, with its own verb for a running network.
+// withRestart returns the verb switch, with a subverb that restarts a switch of a
+// running network.
 func withRestart(c *cli.Console) *cobra.Command {
 	cmd := serve.New(c)
 	cmd.AddCommand(network.NewRestart(c))

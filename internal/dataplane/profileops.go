@@ -148,7 +148,7 @@ func (s *Switch) GroupUsed(name string, h Handle) (used bool, err error) {
 	return used, err
 }
 
-// GroupAddMember puts a member into a group.
+// GroupAddMember adds a member to a group.
 func (s *Switch) GroupAddMember(name string, group, member Handle) error {
 	return s.withProfile(name, func(pr *program.Profile) error {
 		g, m := pr.Group(group), pr.Member(member)

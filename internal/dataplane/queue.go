@@ -182,7 +182,8 @@ func (q *Queues) setPaused(port uint32, priority int, paused bool, now time.Dura
 	qu.paused = true
 }
 
-// resume puts a paused queue back into its heap. The packets get new departure times.
+// resume returns a paused queue to its heap and gives its packets new departure
+// times.
 func (q *Queues) resume(qu *queue, now time.Duration) {
 	if !qu.paused {
 		return

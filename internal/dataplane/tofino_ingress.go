@@ -120,7 +120,7 @@ func (t *tofino) forward(g *gress, p *Packet, dropped uint64, mirrorLate bool, o
 	return out
 }
 
-// write puts the headers before the payload; from then on the packet is bytes
+// write writes the headers before the payload. From then on, the packet is bytes
 // only.
 func (t *tofino) write(g *gress, p *Packet) {
 	g.Deparser.Emit(t.sw.prog, &p.st)

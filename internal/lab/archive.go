@@ -129,7 +129,7 @@ func (a *Archive) folderOf(k *Kept, run KeptRun) string {
 // folder returns the folder of an experiment: its ID, or the name given with -o.
 func (a *Archive) folder(k *Kept) string { return filepath.Join(a.Dir, cmp.Or(k.entry, k.ID())) }
 
-// Done reports which runs of an experiment there are.
+// Done returns the runs of an experiment that exist.
 func (a *Archive) Done(ctx context.Context, list []*Kept) ([]int, error) {
 	done := make([]int, len(list))
 	if a.Store != nil {
@@ -203,7 +203,7 @@ func (a *Archive) Comparison(ctx context.Context, k *Kept, warn func(error)) (*C
 	}
 	other := fmt.Errorf("experiment %s lists other runs than it describes: it is not used", k.ID())
 	if x.Runs() != float64(len(k.Runs)) {
-		return nil, other // the error may list very many runs
+		return nil, other // the full error could list very many runs
 	}
 	var jobs []*Job
 	for i := range x.Cases {

@@ -50,7 +50,7 @@ func (c *capturing) Begin(v *View) error {
 	return nil
 }
 
-// note ends the captures with the first error.
+// note stops the captures after the first error.
 func (c *capturing) note(err error) {
 	if err != nil && !c.ended {
 		c.ended = true

@@ -48,12 +48,12 @@ type progress struct {
 	at      time.Duration
 }
 
-// stuckAfter is how long no packet may arrive while flows wait for others. It is several
-// retransmission timeouts.
+// stuckAfter is the time without any arriving packet after which waiting flows
+// count as stuck. It is several retransmission timeouts.
 const stuckAfter = time.Second
 
-// stuck returns an error if flows wait for others that make no progress, and no repair of a link
-// is due.
+// stuck returns an error if flows wait for flows that make no progress, and no link
+// is about to be repaired.
 func (d *dependent) stuck() error {
 	if d == nil {
 		return nil
@@ -68,7 +68,7 @@ func (d *dependent) stuck() error {
 	return fmt.Errorf("deadlock: nothing has arrived for %v, at %v: %s", stuckAfter, now, d.waitingFor())
 }
 
-// repairs reports whether a fault is to begin or end after a time.
+// repairs reports whether a fault will begin or end after time now.
 func (d *dependent) repairs(now time.Duration) bool {
 	return slices.ContainsFunc(d.setting.Strikes(), func(f spec.Fault) bool { return time.Duration(max(f.At, f.Until)) >= now })
 }
@@ -103,10 +103,11 @@ func (d *dependent) waitingFor() string {
 	return strings.Join(parts, "; ")
 }
 
-// idealTimes returns a lower bound for the duration of each instance: the larger of two bounds.
-// The first is the longest chain of its flows, with each flow alone in the network. The second is
-// the time that the busiest host's link needs for all bytes that the host sends or receives, plus
-// the shortest time from there to their last host.
+// idealTimes returns a lower bound for the duration of each instance: the larger of
+// two bounds. The first is the longest chain of its flows, with each flow alone in
+// the network. The second is the time that the busiest host's link needs for all
+// bytes that the host sends or receives, plus the shortest delay from this host to
+// their last receiver.
 func idealTimes(topo *fabric.Topology, flows []*outcome) map[*spec.Instance]time.Duration {
 	// A load is the number of bytes that a host sends or receives in an instance.
 	type load struct {
@@ -196,8 +197,8 @@ func steps(topo *fabric.Topology, flows []*outcome) *Steps {
 	return nil
 }
 
-// depths returns how many messages precede each flow in the longest chain of its
-// instance.
+// depths returns, for each flow, the number of messages before it in the longest
+// chain of its instance.
 func depths(flows []*outcome, order []int) []int32 {
 	depth := make([]int32, len(flows))
 	for _, i := range order {

@@ -21,11 +21,11 @@ type Comparison struct {
 	Experiment *spec.Experiment
 	Results    []*Result // by job; nil: the job has not run
 	Rows       []*Row
-	World      string // the world in which the runs took place
+	World      string // the world of the runs: see Worlds
 	Warnings   []spec.Warning
 
-	// With a store: the runs made now, the runs taken from the store, and the runs left
-	// to other workers.
+	// With a store: the numbers of runs executed now, of runs taken from the store,
+	// and of runs left to other workers.
 	Made, Taken, Left int
 }
 
@@ -36,10 +36,11 @@ type Row struct {
 	Load   float64
 	Runs   []*Result // finished runs, by seed
 
-	network *fabric.Topology // with the names of the experiment
+	network *fabric.Topology // topology with the names in the experiment
 }
 
-// errUnseeded is wrapped by the error about comparing rows that did not have the same flows.
+// errUnseeded is wrapped by the error about comparing rows that had different
+// flows.
 var errUnseeded = errors.New("rows with other seeds cannot be compared")
 
 func newComparison(x *spec.Experiment, jobs []*Job, results []*Result) *Comparison {
@@ -107,8 +108,8 @@ func (r *Row) comparable(other *Row) error {
 	return nil
 }
 
-// Table returns a line for each scheme in each case and at each load: its metrics, and
-// how the first scheme compares with it.
+// Table returns a line for each scheme in each case and at each load. A line
+// contains the metrics, and the comparison with the first scheme.
 func (c *Comparison) Table() [][]string {
 	x, head := c.Experiment, c.lead("CASE", "LOAD", "SCHEME")
 	shown := slices.Concat(x.Metrics, c.extra())
@@ -122,7 +123,7 @@ func (c *Comparison) Table() [][]string {
 	table := [][]string{head}
 	for _, r := range c.Rows {
 		if len(r.Runs) == 0 {
-			continue // interrupted before this row ran
+			continue // the experiment was interrupted before this row ran
 		}
 		line := c.lead(r.Case.Name, spec.Number(r.Load), r.Scheme.Label)
 		for _, m := range shown {
@@ -170,7 +171,7 @@ func (e Estimate) String() string {
 	return digits(e.Mean) + " ±" + digits(e.Half)
 }
 
-// digits writes three digits that count.
+// digits formats a number with three significant digits.
 func digits(v float64) string {
 	a := math.Abs(v)
 	switch {

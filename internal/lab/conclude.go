@@ -55,8 +55,8 @@ func (c *Comparison) finding(r *Row) (Finding, bool) {
 // clear reports whether the difference is significant.
 func (f Finding) clear() bool { return f.Saved.excludes(0) }
 
-// level reports whether the difference is too small to show in the printed figures. This is
-// frequent if the hosts are the bottleneck.
+// level reports whether the difference is too small to be visible in the printed
+// figures. This is common if the hosts are the bottleneck.
 func (f Finding) level() bool {
 	const shown = 0.05 // percent; points prints one decimal
 	return f.Saved.N > 1 && math.Abs(f.Saved.Mean)+f.Saved.Half < shown
@@ -147,7 +147,7 @@ func (c *Comparison) warned() string {
 	return "Warnings: " + strings.Join(rules, ", ")
 }
 
-// where names the case and the load, if there are several.
+// where names the case and the load, if the experiment has several.
 func (c *Comparison) where(f Finding) string {
 	var parts []string
 	if len(c.Experiment.Cases) > 1 {
@@ -162,7 +162,7 @@ func (c *Comparison) where(f Finding) string {
 	return strings.Join(parts, ", ") + ": "
 }
 
-// conclude puts the findings of one case and load into sentences.
+// conclude returns sentences with the findings of one case and load.
 func conclude(list []Finding) string {
 	var clear, open []string
 	seeds := 0.0
@@ -234,7 +234,8 @@ func (c *Comparison) limits() string {
 	if o.Hosts <= o.Fabric {
 		return fmt.Sprintf("Bottleneck: the fabric (offered load %.0f %% of the fabric, %.0f %% of the hosts). %s.", 100*o.Fabric, 100*o.Hosts, flows)
 	}
-	// With the same load of the fabric, the hosts must be able to send more than it.
+	// With load-of: fabric, the hosts need more capacity than the fabric at this
+	// load.
 	advice := "use load-of: fabric"
 	if of := r.Case.Traffic[0].LoadOf; of == spec.OfFabric || o.Hosts/o.Fabric*r.Load > 1 {
 		advice = "use more or faster hosts, or slower links between switches"
@@ -299,7 +300,7 @@ func (r *Result) why() string {
 	most := ""
 	for _, reason := range slices.Sorted(maps.Keys(r.Lost)) {
 		if reason == "consumed" {
-			continue // ends of copies, which every run has
+			continue // the program ends copies that it has made for itself in every run
 		}
 		if most == "" || r.Lost[reason] > r.Lost[most] {
 			most = reason

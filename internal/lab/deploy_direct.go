@@ -32,7 +32,7 @@ type deployment interface {
 // same tables, groups and registers as after a deployment over P4Runtime.
 type directDeployment struct{ switches map[string]*configured }
 
-// A configured is a switch with the plan that it holds.
+// A configured is a switch with its current plan.
 type configured struct {
 	sw      *dataplane.Switch
 	tables  map[string]*bmv2.Table
@@ -42,7 +42,8 @@ type configured struct {
 	mirrors map[uint32]bool
 }
 
-// A heldEntry is an entry of a plan in a table. The default action has no handle.
+// A heldEntry is an entry of the current plan in a table. The default action has no
+// handle.
 type heldEntry struct {
 	table, value string
 	handle       dataplane.Handle
@@ -50,11 +51,11 @@ type heldEntry struct {
 	parts        *parts
 }
 
-// parts are the members and the group that an entry has in an action profile.
+// A parts holds the members and the group that an entry uses in an action profile.
 type parts struct {
 	profile string
 	members []dataplane.Handle
-	group   *dataplane.Handle // nil: the entry has one member alone
+	group   *dataplane.Handle // nil: the entry uses one member
 }
 
 func deployDirect(_ context.Context, r *running) (deployment, error) {
@@ -260,7 +261,7 @@ func (c *configured) remove(e heldEntry) error {
 	return cmp.Or(c.sw.TableDelete(e.table, e.handle), c.drop(e.parts))
 }
 
-// drop deletes what an entry had in an action profile.
+// drop deletes the members and the group that an entry used.
 func (c *configured) drop(p *parts) error {
 	if p == nil {
 		return nil

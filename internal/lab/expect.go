@@ -81,7 +81,8 @@ func (c *Comparison) check(e spec.Expectation, r *Row) Check {
 	return k
 }
 
-// holds reports whether all of an interval is on the right side of a threshold.
+// holds reports whether the whole interval satisfies a comparison with the
+// threshold.
 func holds(op string, e Estimate, threshold float64) bool {
 	switch op {
 	case "<":

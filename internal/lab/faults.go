@@ -70,7 +70,7 @@ func (r *running) avoid(topo *fabric.Topology) {
 	if topo.NICs() == len(topo.Hosts) {
 		return
 	}
-	lost := map[string]bool{} // ports of hosts that are down
+	lost := map[string]bool{} // host ports whose link is down
 	for _, l := range topo.Links {
 		for _, e := range []fabric.End{l.A, l.B} {
 			if l.Down && topo.Switch(e.Node) == nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// The denominator of a flow's slowdown is the least time in which a network without
-// other flows could carry it, whatever path each packet takes: from the first bit at
-// the sender to the last byte at the receiver, as completion times are measured.
-// Packets are stored and forwarded, so the time is at least
+// A flow's slowdown is its completion time divided by its ideal time. The ideal
+// time is the shortest time in which a network without other flows could carry the
+// flow over any paths. It is measured from the first bit at the sender to the last
+// byte at the receiver. Switches store and forward packets, so the time is at least
 //
-//	the time of the whole flow on the slowest part of the way
+//	the time of the whole flow on the slowest part of the path
 //	+ the time of one packet on each other link
 //	+ the delay of the fastest path.
 //
@@ -62,13 +62,13 @@ type framing struct {
 	headers int64
 }
 
-// of returns the least time of a flow, or the largest duration if there is no path.
+// of returns the ideal time of a flow, or the largest duration if there is no path.
 func (i *idealTimer) of(f spec.Flow, frames framing) time.Duration {
 	span, ok := i.span(f.Src, f.Dst)
 	if !ok {
 		return time.Duration(math.MaxInt64)
 	}
-	full := (f.Bytes - 1) / frames.segment // number of packets before the last
+	full := (f.Bytes - 1) / frames.segment // number of packets before the last one
 	last := f.Bytes - full*frames.segment + frames.headers
 	first := last
 	if full > 0 {

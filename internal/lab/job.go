@@ -150,7 +150,7 @@ func jobComputations() map[string]func(*measured, []*outcome) float64 {
 		})),
 		"exposed-ratio": over(finished(func(j *jobTime) float64 {
 			least := j.exposed(j.ideals)
-			if least*1e6 < 1 { // ns
+			if least*1e6 < 1 { // in ns
 				return math.NaN()
 			}
 			return j.exposed(j.ends) / least

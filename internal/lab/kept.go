@@ -67,7 +67,7 @@ func (r *Runner) describe(x *spec.Experiment, jobs []*Job) *Kept {
 	k.Digest = digestOf(k.Runs)
 	var b bytes.Buffer
 	plain := *x
-	plain.Vary = nil // vary concerns other experiments
+	plain.Vary = nil // vary belongs to the experiment, not to its runs
 	spec.WriteForm(&b, "", plain)
 	k.Form = b.String()
 	return k
@@ -111,8 +111,8 @@ func parseKept(where string, text []byte) (*Kept, error) {
 	if digestOf(k.Runs) != k.Digest {
 		return nil, fmt.Errorf("%s has another digest than it says: it is not used", where)
 	}
-	// The following values become names of files and objects. An attacker who
-	// wrote them may have written the digest too.
+	// The following values become names of files and objects. They may come from an
+	// attacker, who could also have written the digest.
 	if k.World != "" && !slices.Contains(Worlds, k.World) {
 		return nil, fmt.Errorf("%s is of the world %q, which is none: it is not used", where, k.World)
 	}

@@ -131,7 +131,7 @@ func (j *Job) decisive() decisive {
 	}
 	d.Scheme.Label, d.Scheme.Coeffs, d.Scheme.Set = "", "", nil
 	if j.Scheme.Made().Native() != nil {
-		d.Scheme.Scheme = "" // the value is a file name
+		d.Scheme.Scheme = "" // the value is the name of a file whose content is in the key
 	}
 	return d
 }

@@ -159,8 +159,8 @@ func perPacket(count func(*outcome) int64) func(*measured, []*outcome) float64 {
 	}
 }
 
-// trimmed returns the share of trimmed packets, if switches trim. Otherwise it is undefined, so
-// that other experiments keep their set of metrics.
+// trimmed returns the share of trimmed packets, if switches trim. Otherwise it is
+// undefined, so that other experiments do not have this metric.
 func trimmed(m *measured, flows []*outcome) float64 {
 	if !m.trims {
 		return math.NaN()
@@ -247,7 +247,7 @@ func collectiveComputations() map[string]func(*measured, []*outcome) float64 {
 		}
 		return float64(x.Bytes) * 8 / x.time().Seconds() / 1e9
 	}
-	// Other experiments keep their set of metrics.
+	// The metric exists only in experiments with collectives.
 	only := func(of func(*measured, []*outcome) float64) func(*measured, []*outcome) float64 {
 		return func(m *measured, flows []*outcome) float64 {
 			if len(m.ideals) == 0 {

@@ -14,7 +14,7 @@ type outcome struct {
 	spec.Flow
 	sim.FlowStats               // written by the simulator during the run
 	ideal         time.Duration // completion time alone in an idle network
-	wire          int64         // bytes including packet headers
+	wire          int64         // bytes including headers of packets
 	end           time.Duration // end of the run
 	class         int
 	counts        bool // part of the statistics: it started after the warm-up and is finite
@@ -44,7 +44,7 @@ type measured struct {
 	classes []spec.Class
 
 	goodput     float64   // bit/s
-	occupancy   []float64 // samples of upward queues, 0 to 1
+	occupancy   []float64 // samples of the fill levels of upward queues, 0 to 1
 	sharing     float64
 	utilisation float64
 	whole       float64 // utilisation until the end of the run

@@ -299,7 +299,7 @@ func printedUnit(t *spec.Target, x *spec.Experiment) string {
 	return m.Label()
 }
 
-// hue is the number of colours that steps use in turn.
+// hue is the number of colours that the steps cycle through.
 const hue = 8
 
 // drawSteps draws the messages of a collective by rank and time.

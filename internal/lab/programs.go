@@ -32,13 +32,13 @@ type setup struct {
 	poly    *fitting.Poly
 	byRole  map[fabric.Role]*scheme.Program
 	topo    *fabric.Topology // with the ports of the row's switches
-	named   *fabric.Topology // with the names of the experiment
+	named   *fabric.Topology // topology with the names in the experiment
 	lengths int              // size of the largest group
 
 	once     sync.Once
 	contents string // part of the key: see Job.contents
 
-	linked func() (map[fabric.Role]*plan.Pipeline, error) // the programs in the controller's form
+	linked func() (map[fabric.Role]*plan.Pipeline, error) // returns the programs in the controller's form
 }
 
 // pipelines converts the programs for the controller, once for all runs of the row.
@@ -132,7 +132,8 @@ func (u *setup) digests() map[string]string {
 	return d
 }
 
-// spread reports whether the candidates are paths, and some port has more paths than another.
+// spread reports whether the candidates are paths, and several paths start with the
+// same port.
 func (u *setup) spread() bool {
 	if u.scheme.Candidates != spec.ByPaths {
 		return false
@@ -145,8 +146,8 @@ func (u *setup) spread() bool {
 	})
 }
 
-// identity returns a string that is equal for rows that would run the same: engine, programs and
-// controller tasks.
+// identity returns a string that is equal for rows with the same engine, programs
+// and controller tasks.
 func (u *setup) identity() string {
 	id := u.scheme.Engine
 	if u.spread() {

@@ -157,7 +157,7 @@ func (l *looking) Begin(v *View) error {
 	return nil
 }
 
-// next plans the next snapshot.
+// next schedules the next snapshot.
 func (l *looking) next(now time.Duration) {
 	length := l.view.Job.Case.Length()
 	every := l.every

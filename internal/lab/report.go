@@ -96,7 +96,8 @@ func (c *Comparison) page(figures []*chart.Chart, from Origin) ([]byte, error) {
 	table, words := c.Table(), -1
 	lead := c.leadColumns()
 	if len(c.Experiment.Schemes) > 1 {
-		// The comparison comes first, because a page has less room to the right than below.
+		// The comparison comes first, because pages have less horizontal than
+		// vertical space.
 		words = lead
 		for i, line := range table {
 			last := len(line) - 1

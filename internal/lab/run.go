@@ -73,7 +73,7 @@ type Serve struct {
 	Log func(text string)
 
 	row string     // label of the row
-	mu  sync.Mutex // held by the run that is being served
+	mu  sync.Mutex // locked during the run that is being served
 }
 
 // A guided deployment lets controllers of the user take part in a run.

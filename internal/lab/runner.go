@@ -75,8 +75,9 @@ type Progress struct {
 	Err      error
 }
 
-// Jobs lists the runs of an experiment, with generated programs. The seeds of a row follow each
-// other. It returns an error if two rows would run the same.
+// Jobs lists the runs of an experiment, with generated programs. The seeds of a row
+// follow each other. It returns an error if two rows would execute the same
+// program.
 func (r *Runner) Jobs(x *spec.Experiment) ([]*Job, error) {
 	read := r.Read
 	if read == nil {
@@ -295,7 +296,7 @@ func (r *Runner) checkWithin(jobs []*Job) error {
 	return nil
 }
 
-// work is the state of running jobs.
+// A work is the state of running jobs.
 type work struct {
 	r       *Runner
 	jobs    []*Job
@@ -306,9 +307,9 @@ type work struct {
 	done     int
 	taken    int
 	errs     []error
-	unusable bool // the disk is full or the store is unusable: further runs are pointless
+	unusable bool // the disk is full or the store is unusable, so further runs are pointless
 
-	stored []bool // by job, with a store: it needs no work
+	stored []bool // by job, with a store: the run is already stored
 	rates  rates  // rates of finished runs
 	shared *sharing
 }
@@ -442,7 +443,7 @@ type sharing struct {
 	left   int          // number of jobs that others are executing
 }
 
-// rates holds the expected hops and the measured seconds of runs, by engine.
+// A rates holds, by engine, the expected hops and the measured seconds of runs.
 type rates map[string]*spent
 
 type spent struct{ Hops, Seconds float64 }

@@ -27,7 +27,7 @@ type sampler struct {
 
 	ports   []*watched
 	up      []*watched               // uplinks of leaves
-	senders map[string]bool          // leaves with sending hosts; nil: all
+	senders map[string]bool          // leaves with hosts that send; nil: all leaves
 	news    map[string]*inspect.News // by leaf
 	trips   map[string]time.Duration // round-trip times of probes, for leaves that do not record their return
 	cells   []uint64
@@ -162,12 +162,13 @@ func (s *sampler) start() {
 	}
 }
 
-// wholeFor is the maximum time for sampling a collective, in durations.
+// wholeFor is the maximum time for sampling a collective, as a multiple of the
+// duration.
 const wholeFor = 100
 
 func (s *sampler) end() { s.mark(&s.finish, func(w *watched) { w.end = w.Counters() }) }
 
-// ended ends the measurement of a run whose messages start until its end.
+// ended stops the measurement of a run in which messages start until the end.
 func (s *sampler) ended() {
 	if s.untilLastFlow {
 		s.end()
@@ -346,7 +347,7 @@ func (s *sampler) measured() *measured {
 
 func ratio(a, b int64) float64 { return float64(a) / float64(b) }
 
-// utilisation computes what concerns links from their counters.
+// utilisation computes the metrics of links from their counters.
 func (s *sampler) utilisation(m *measured, seconds float64) {
 	m.idlest = math.Inf(1)
 	var all mean

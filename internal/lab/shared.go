@@ -176,7 +176,7 @@ func (s *sharing) try(ctx context.Context, i int) error {
 // load reads a run from the store. It returns nil if there is no usable one.
 func (s *sharing) load(ctx context.Context, i int) (*Result, error) {
 	if i == 0 && s.r.Record != nil {
-		return nil, nil // keep it for inspection
+		return nil, nil // keep the damaged object for inspection
 	}
 	r, err := s.r.stored(ctx, s.jobs[i], s.keys[i])
 	var damaged *store.DamagedError
@@ -323,7 +323,7 @@ func (r *Runner) costs(ctx context.Context, jobs []*Job) ([]float64, error) {
 	list := make([]float64, len(jobs))
 	var last *Job
 	for i, j := range jobs {
-		if last != nil && last.setup == j.setup && last.Load == j.Load { // differs only in the seed
+		if last != nil && last.setup == j.setup && last.Load == j.Load { // the jobs differ only in the seed
 			list[i] = list[i-1]
 			continue
 		}

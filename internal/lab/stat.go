@@ -53,8 +53,9 @@ func (e Estimate) p(v float64) float64 {
 	return 2 * t.Survival(off/e.Half*t.Quantile(0.975))
 }
 
-// holm corrects p-values for multiple tests by Holm's step-down method. With the corrected
-// values, an effect below 0.05 occurs by chance in at most one of twenty tables. NaN stays NaN.
+// holm corrects p-values for multiple tests by Holm's step-down method. If no
+// effect is real, a corrected value below 0.05 occurs in at most one of twenty
+// tables. NaN stays NaN.
 func holm(p []float64) []float64 {
 	var order []int
 	for i, v := range p {

@@ -81,7 +81,8 @@ func (c *Comparison) Judge() []Outcome {
 	return list
 }
 
-// measured is Judge without open choices and quantities that are not comparable.
+// measured is Judge, except that it ignores open choices and quantities that are
+// not comparable.
 func (c *Comparison) measured() []Outcome {
 	var list []Outcome
 	for i := range c.Experiment.Targets {
@@ -381,7 +382,7 @@ func printedText(t *spec.Target, unit string) string {
 	return text + ours(t)
 }
 
-// ours names what in a target the paper does not print.
+// ours describes the parts of a target that the paper does not print.
 func ours(t *spec.Target) string {
 	switch {
 	case !t.Ours:
@@ -407,7 +408,8 @@ func verdictOn(t *spec.Target, e Estimate) Verdict {
 	if t.Printed != nil {
 		in = in && math.Abs(e.Mean-*t.Printed) <= math.Abs(*t.Printed)*bandPercent/100
 	}
-	// A ratio whose band contains 1 need not differ from it.
+	// If the band of a ratio contains 1, the ratio need not differ significantly
+	// from 1.
 	sure := differs || t.Ratio
 	switch {
 	case in && sure:
@@ -418,7 +420,7 @@ func verdictOn(t *spec.Target, e Estimate) Verdict {
 	return missed(t, e)
 }
 
-// side reports whether a value lies on the side of no effect where the printed one is.
+// side reports whether a value deviates from no effect in the printed direction.
 func side(t *spec.Target, v, none float64) bool {
 	switch {
 	case t.Printed != nil:
@@ -502,7 +504,7 @@ func Corrected(list []Outcome) string {
 	return fmt.Sprintf("of %d differences %d lie beyond their 95 %% intervals, and %d do if it counts that so many were looked at (Holm)", len(p), below(p), below(holm(p)))
 }
 
-// A reach is an upper bound that holds for every scheme.
+// A reach is the upper bound of a ceiling.
 type reach struct {
 	kind string
 	Estimate

@@ -143,7 +143,7 @@ func (r *running) packetRate() float64 {
 	for _, f := range r.flows {
 		span, ok := routes.Span(r.topo.Hosts[f.Src].Name, r.topo.Hosts[f.Dst].Name)
 		if !ok {
-			continue // there is no path
+			continue // the receiver is unreachable
 		}
 		// There is an acknowledgment for every two segments.
 		packets += 1.5 * math.Ceil(float64(f.Bytes)/segment) * float64(span.Links-1)
@@ -220,7 +220,7 @@ func (r *running) carry(ctx context.Context, n real.Network, congestion string) 
 		}
 		f.Started, f.Finished = o.Started, o.Finished
 		f.Sent, f.Retransmitted, f.Timeouts, f.OutOfOrder, f.Received = o.Sent, o.Retransmitted, o.Timeouts, o.OutOfOrder, o.Received
-		f.DupAcks = o.OutOfOrder // a receiver answers each early segment at once (RFC 5681)
+		f.DupAcks = o.OutOfOrder // a receiver immediately acknowledges each out-of-order segment (RFC 5681)
 		end = max(end, o.Finished)
 	}
 	for i := range asked {
@@ -231,7 +231,7 @@ func (r *running) carry(ctx context.Context, n real.Network, congestion string) 
 	for i, o := range outcomes {
 		r.flows[i].end = end
 		if o.Finished == 0 {
-			r.flows[i].end = end + time.Duration(r.Case.Drain) // a lower bound
+			r.flows[i].end = end + time.Duration(r.Case.Drain) // the completion time is then a lower bound
 		}
 	}
 	return nil

@@ -144,8 +144,8 @@ func parseFor(fsys fs.FS, name string, opts Options, arch string) (*syntax.File,
 	})
 }
 
-// Main is the name of the package that the program instantiates as main, or "" if
-// it has no main.
+// Main returns the name of the package that the program instantiates as main, or ""
+// if it has no main.
 func (p *Program) Main() string {
 	main := p.Info.Top["main"]
 	if main == nil || main.Kind != types.InstObj {
@@ -236,9 +236,9 @@ func (p *Program) JSON() []byte {
 	return b.Bytes()
 }
 
-// P4InfoText is the P4Info in the text form of protocol buffers.
+// P4InfoText returns P4Info in the text form of protocol buffers.
 func (p *Program) P4InfoText() []byte { return describe.Text(p.P4Info) }
 
-// EntriesText is the Entries as the text of the P4Runtime WriteRequest that inserts
-// them.
+// EntriesText returns Entries as the text of the P4Runtime WriteRequest that
+// inserts them.
 func (p *Program) EntriesText() []byte { return describe.EntriesText(p.Entries) }

@@ -20,7 +20,7 @@ type barrier struct {
 
 	here   atomic.Int32 // parties that have arrived
 	round  atomic.Uint32
-	broken atomic.Bool // a party has failed and will not arrive
+	broken atomic.Bool // a party has failed, so the barrier will never be complete
 	asleep atomic.Int32
 	mu     sync.Mutex
 	wake   *sync.Cond

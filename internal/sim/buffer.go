@@ -26,12 +26,13 @@ func (s *Switch) admit(p *Packet, o *Port) (Reason, bool) {
 	return 0, true
 }
 
-// Trimming: if the queue has no room for an Ultra Ethernet packet, the switch cuts the payload
-// off and sends the headers ahead of all waiting packets. The receiver learns of the loss after
-// one trip and reports it. Only the arriving packet is trimmed, because a switch cannot change
-// packets that are already queued. A packet trimmed at the last port before its destination is
-// marked as such: another path would not have helped. A program can also trim an arriving packet
-// itself: see Options.TrimmableDSCP.
+// Trimming: if the queue has no room for an Ultra Ethernet packet, the switch cuts
+// the payload off and sends the headers ahead of all waiting packets. The receiver
+// is thus informed of the loss within one trip, and reports it. Only the arriving
+// packet is trimmed, because a switch cannot change packets that are already
+// queued. A packet trimmed at the last port before its destination is marked as
+// such: another path would not have helped. A program can also trim an arriving
+// packet itself: see Options.TrimmableDSCP.
 
 // trimmedLen is the length of a trimmed packet at hosts.
 const trimmedLen = 64
@@ -54,12 +55,14 @@ func (s *Switch) trim(p *Packet, o *Port) bool {
 	return true
 }
 
-// whole reports whether it is a data packet of Ultra Ethernet with its payload.
+// whole reports whether the packet is a data packet of Ultra Ethernet with its
+// payload.
 func (p *Packet) whole() bool {
 	return p.Kind == data && p.Flow.Transport == UltraEthernet && p.Trimmed == notTrimmed
 }
 
-// takesHeaders reports whether there is room for so many bytes of a trimmed packet.
+// takesHeaders reports whether there is room for a trimmed packet of the given
+// size.
 func (o *Port) takesHeaders(bytes int) bool {
 	return int(o.waiting())-int(o.bytes)+bytes <= 2*int(o.limit)
 }

@@ -51,7 +51,8 @@ func ConWeave(c model.ConWeave) Extension {
 	}
 }
 
-// weave returns what ConWeave has added to a packet. The memory stays with the packet.
+// weave returns the ConWeave data of a packet, which it creates on first use. The
+// memory is reused with the packet.
 func (p *Packet) weave() *woven {
 	c := p.tell()
 	if c.woven == nil {
@@ -113,9 +114,10 @@ func (w *weaver) begin(p *Packet, to way) bool {
 	return true
 }
 
-// survey walks a path from this switch to the leaf of a host. In each switch with several next
-// hops, choose selects one of n. survey returns the leaf, the path and the delay of its links.
-// The leaf is nil if no path leads to it, or if the path is too long for the header.
+// survey walks a path from this switch to the leaf of a host. In each switch with n
+// next hops, choose selects one. survey returns the leaf, the path and the delay of
+// its links. The leaf is nil if no path leads to it, or if the path is too long for
+// the header.
 func (w *weaver) survey(host int32, choose func(n int) int) (leaf *Switch, path model.WovenPath, delay time.Duration) {
 	at := w.native
 	for hop := 0; ; {

@@ -120,10 +120,11 @@ func (r *reaction) raise() {
 	}
 }
 
-// A dcqcnSender is the sending half of an RDMA connection, paced by DCQCN. After a Nack or a
-// timeout it goes back to the first missing byte. If the receiver keeps early packets, it repeats
-// only the missing ones. The window only limits the loss on a broken path. The timeout follows
-// the measured round-trip time as in TCP, so it needs no configuration.
+// A dcqcnSender is the sending half of an RDMA connection, paced by DCQCN. After a
+// Nack or a timeout it goes back to the first missing byte. If the receiver keeps
+// early packets, it repeats only the missing ones. The window only limits how much
+// a broken path can lose. The timeout follows the measured round-trip time as in
+// TCP, so it needs no configuration.
 type dcqcnSender struct {
 	t *Tuning
 	c *FlowStats
@@ -133,7 +134,7 @@ type dcqcnSender struct {
 	una   int64         // all bytes below are acknowledged
 	next  int64         // next byte to send
 	high  int64         // end of the bytes sent
-	at    time.Duration // earliest time of the next packet by the pace; never: the pace allows every packet
+	at    time.Duration // earliest time of the next packet by the pace; never: the pace does not limit packets
 	rtt   roundTrip
 	alarm time.Duration
 	lost  recovery // used if the receiver keeps early packets
@@ -231,9 +232,10 @@ func (s *dcqcnSender) receive(now time.Duration, a *Packet) {
 	s.skip()
 }
 
-// nack handles a Nack. An acknowledgment may have overtaken the Nack. The receiver reports a
-// missing packet only once, and may have dropped a later packet when it sent the Nack. A sender
-// that ignores the Nack would therefore wait for the timeout.
+// nack handles a Nack. An acknowledgment may have overtaken the Nack. The receiver
+// reports a missing packet only once, and may have dropped a later packet when it
+// sent the Nack. So a sender that ignored the Nack would have to wait for the
+// timeout.
 func (s *dcqcnSender) nack(now time.Duration, a *Packet) {
 	switch s.t.RDMA.Nack {
 	case Patient:
@@ -385,7 +387,7 @@ func (r *goBackReceiver) still(p *Packet) {
 	}
 }
 
-// emit builds one answer for all that is due.
+// emit builds one answer that covers everything due.
 func (r *goBackReceiver) emit(_ time.Duration, a *Packet) {
 	a.Ack, a.Stamp, a.Echo = r.expected, r.stamp, r.notice
 	a.padding = int32(r.t.RDMA.Answer - UDPHeaders)

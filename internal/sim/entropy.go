@@ -9,8 +9,8 @@ import (
 
 // An Entropy is how a sender chooses the source port of each packet. Switches that
 // hash ports then send packets of one flow along several paths. Receivers answer to
-// the port that a packet came from, so that an acknowledgment tells the sender which
-// choice it acknowledges.
+// the source port of a packet, so that an acknowledgment identifies the choice that
+// it acknowledges.
 type Entropy int
 
 // The choices. All but the first use Tuning.Paths ports, from the flow's own on.
@@ -83,7 +83,7 @@ type entropySource struct {
 	reused  int           // index of the next old port to reuse
 	explore int           // number of random ports to send before ports are recycled
 
-	penalty  []uint8  // entropyBitmap, EntropyMixed: how many more times each port is skipped
+	penalty  []uint8  // entropyBitmap, EntropyMixed: how many more times to skip each port
 	recycled []uint16 // EntropyMixed
 }
 

@@ -4,9 +4,10 @@ import (
 	"time"
 )
 
-// A Timer calls a function at a set time. Setting it again is cheap, because retransmission
-// timers do this for every acknowledgment: after a later deadline is set or the timer is stopped,
-// its event stays in the schedule. When the event runs, it checks the deadline.
+// A Timer calls a function at a set time. Setting it again must be cheap, because
+// retransmission timers are set for every acknowledgment. So if the deadline moves
+// later or the timer is stopped, the event stays in the schedule and checks the
+// deadline when it runs.
 type Timer struct {
 	net      *Network
 	ev       event

@@ -116,7 +116,7 @@ func (f *Flow) begin() error {
 	if f.Service != nil {
 		to = f.Service.address(f.Src)
 	}
-	from, into := f.Dport, f.Sport // ports of packets from the destination to the source
+	from, into := f.Dport, f.Sport // ports for packets from the destination to the source
 	if f.usesRoCE() {
 		from, into = into, from
 	}

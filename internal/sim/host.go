@@ -7,9 +7,9 @@ import (
 // NIC returns the port of the host.
 func (h *Host) NIC() *Port { return h.nic }
 
-// whenBelow calls f once, as soon as fewer than the given bytes wait in the NIC. Functions are
-// called in the order of registration. Functions that send one packet and register again share
-// the NIC evenly.
+// whenBelow calls f once, as soon as fewer than the given number of bytes wait in
+// the NIC. Functions are called in the order of registration. If each of them sends
+// one packet and registers again, they share the NIC evenly.
 func (h *Host) whenBelow(bytes int, f func()) {
 	if int(h.nic.bytes) < bytes && h.drained.n == 0 {
 		f()

@@ -28,8 +28,8 @@ type Model struct {
 	// Cells is the number of cells of each register of the program. The model returns 0
 	// for cells that it does not keep.
 	Cells map[string]int
-	// AtOnce makes the signal queue use the current queue lengths in bytes, and makes loads count
-	// packets when they arrive.
+	// AtOnce makes the signal queue use the current queue lengths in bytes, and
+	// makes load registers count packets on arrival.
 	AtOnce bool
 	// Extend, if not nil, handles the data packets of a scheme that is more than the Config
 	// describes.
@@ -183,9 +183,10 @@ func (e *native) returned(p *Packet) model.Time {
 	return p.native.recirculatedAt
 }
 
-// describe fills in the model's view of a packet. Fields that the model does not change are
-// computed each time, so that packets stay small. Fields that only some schemes read are left out
-// for the others, because reading the hosts and ports of a large network is slow.
+// describe fills in the model's view of a packet. Fields that the model does not
+// change are computed each time, so that packets stay small. It omits fields that
+// the scheme does not read, because accessing the hosts and ports of a large
+// network is slow.
 func (e *native) describe(p *Packet) *model.Packet {
 	d := p.headers()
 	mp := &e.packet
@@ -353,7 +354,7 @@ func (e *native) relay(p *Packet) {
 	e.s.enqueue(c, port)
 }
 
-// tell returns the contents of a packet from a switch.
+// tell returns the control contents of a packet that a switch created.
 func (p *Packet) tell() *control {
 	if p.ctl == nil {
 		p.ctl = new(control)

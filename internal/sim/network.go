@@ -210,7 +210,7 @@ type Flow struct {
 	// Unchanged counts the packets that reached a server with the service's address as
 	// destination, although the server does not have this address.
 	Unchanged int64
-	served    bool // a packet has reached a server
+	served    bool // set when a packet has reached a server
 
 	accounted   int64 // UDP: bytes that have arrived or are lost
 	net         *Network

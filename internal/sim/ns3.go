@@ -40,7 +40,7 @@ func newNS3Numbers(n *Network) *ns3Numbers {
 
 func ns3Address(node int) uint32 { return 0x0b000001 + uint32(node/256)<<16 + uint32(node%256)<<8 }
 
-// ports gives a flow the ports that it has in ns-3, unless its spec sets ports.
+// ports gives a flow the ports that ns-3 would use, unless its spec sets ports.
 func (s *ns3Numbers) ports(f *Flow) {
 	from, to := f.Src.place, f.Dst.place
 	if f.Sport == 0 {
@@ -101,7 +101,7 @@ func (r *ns3Random) between(lo, hi uint64) uint64 {
 	return lo + uint64(r.next())%(hi-lo+1)
 }
 
-// murmur3 is the 32-bit MurmurHash3 of whole words.
+// murmur3 returns the 32-bit MurmurHash3 of whole words.
 func murmur3(seed uint32, words ...uint32) uint32 {
 	h := seed
 	for _, k := range words {

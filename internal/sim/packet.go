@@ -216,7 +216,7 @@ const (
 	protocolUDP = 17
 )
 
-// ipLen is the length of IP headers.
+// ipLen returns the length of IP headers.
 func (n *Network) ipLen() int {
 	if n.upper != nil {
 		return ipv6Len

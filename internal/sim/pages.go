@@ -16,14 +16,15 @@ type hugePages struct {
 	began time.Time
 	due   int64 // packet-hops before the next move
 	size  int64 // bytes in huge pages after the last one
-	err   error // from the last move
+	err   error // error of the last move
 }
 
 // firstMove is the number of packet-hops before the heap moves, about one second of one
 // core's time.
 const firstMove = 1_000_000
 
-// ran notes the packet-hops so far and moves the heap around an object if it is time.
+// ran records the number of packet-hops so far, and moves the heap around an object
+// if a move is due.
 //
 // Hostile input: none. The pointer serves as an address only.
 func (h *hugePages) ran(hops int64, object unsafe.Pointer) {

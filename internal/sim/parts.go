@@ -23,7 +23,7 @@ import (
 //   - Callbacks, from timers to the ends of flows, may inspect the whole network and
 //     stop it. One goroutine calls them between windows, when all parts have the same
 //     time: timers at their time, before other events; ends of flows after their window.
-//   - The receiving end of a flow learns nothing except through links.
+//   - The receiving end of a flow gets information only through links.
 
 // longestWindow is the window of a network that has no links between switches.
 const longestWindow = time.Millisecond
@@ -164,7 +164,8 @@ func (n *Network) turn() {
 	n.takeIn(1 - n.odd)
 }
 
-// alone lets the first part run do for all parts, after all have received their packets.
+// alone makes the first part call do for all parts, after all parts have received
+// their packets.
 func (n *Network) alone(do func()) {
 	n.turn()
 	n.barrier.wait()
@@ -177,7 +178,8 @@ func (n *Network) alone(do func()) {
 	n.barrier.wait()
 }
 
-// still sets all parts to the same time and marks them as not running.
+// still sets the clocks of all parts to the same time and marks them as not
+// running.
 func (n *Network) still(at time.Duration) {
 	n.now = at
 	for _, p := range n.parts {
@@ -186,7 +188,8 @@ func (n *Network) still(at time.Duration) {
 	}
 }
 
-// runDeferred makes the deferred callbacks of the window, in the order of time and place.
+// runDeferred calls the deferred callbacks of the window, in the order of time and
+// place.
 func (n *Network) runDeferred(now time.Duration) {
 	n.still(now)
 	var all []deferred
@@ -202,7 +205,7 @@ func (n *Network) runDeferred(now time.Duration) {
 	}
 }
 
-// call makes the callbacks that are due at a time.
+// call calls the callbacks that are due at a time.
 func (n *Network) call(now time.Duration) {
 	n.still(now)
 	for !n.stopped {

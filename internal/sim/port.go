@@ -284,8 +284,8 @@ func (o *Port) carry(to *Network, a arrival) {
 	}
 }
 
-// there returns the part of the network in which packets arrive. Unlike far, it does not share a
-// cache line with fields that another part writes.
+// there returns the part of the network in which packets arrive. It does not use
+// far, which shares a cache line with fields that another part writes.
 func (o *Port) there() *Network {
 	if o.peer == nil {
 		return o.net

@@ -201,8 +201,8 @@ func (s *Switch) schedule(o dataplane.Outcome, busy *Port) {
 	}
 }
 
-// parkBehind is the queue length up to which the memory of a packet is not reduced, because it
-// leaves soon.
+// parkBehind is the longest queue in which the memory of arriving packets is not
+// reduced, because they leave soon.
 const parkBehind = 8
 
 // enqueued finishes a packet at once if the program has no work left for it at egress: only its

@@ -2,7 +2,8 @@ package sim
 
 import "time"
 
-// This file is RCCC, the receiver-credit-based congestion control of Ultra Ethernet.
+// This file implements RCCC, the receiver-credit-based congestion control of Ultra
+// Ethernet.
 //
 // A sender may send while it has credit. It starts with credit for one and a half times the bytes
 // of a base RTT, and loses the unused part at the first answer. Every data packet carries a

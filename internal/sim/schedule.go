@@ -10,11 +10,12 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/asm"
 )
 
-// A schedule is a calendar queue: a ring of buckets, each of which covers a span of time. Buckets
-// hold the plans of the near future unsorted; only the current bucket is sorted. Plans beyond the
-// end of the ring wait in a heap. A plan therefore costs the same in a network of thirty hosts
-// and of a thousand, while a single heap would become deeper and move more memory. Plans are
-// always taken in the order of time and number, whatever the width of the buckets.
+// A schedule is a calendar queue: a ring of buckets, each of which covers a span of
+// time. Buckets hold the plans of the near future unsorted; only the current bucket
+// is sorted. Plans beyond the end of the ring wait in a heap. So the cost of a plan
+// does not depend on the size of the network, whereas a single heap would become
+// deeper. Plans are always taken in the order of time and number, whatever the
+// width of the buckets.
 //
 // The width follows the traffic: it changes when buckets hold too many plans to sort quickly, or
 // too few to justify a bucket.
@@ -80,7 +81,7 @@ func (s *schedule) put(p plan) {
 // plans go into a heap: a million flows may start at the same time.
 const maxMoved = 256
 
-// insert adds a plan to the present bucket.
+// insert adds a plan to the current bucket.
 func (s *schedule) insert(p plan) {
 	i := len(s.now)
 	if i >= maxMoved {

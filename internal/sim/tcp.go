@@ -353,7 +353,7 @@ func (s *tcpSender) withoutSACK(now time.Duration, acked, flight int64) {
 		s.repeat, s.lost, s.first = s.una, min(s.una+s.segment, s.high), true
 	case acked != 0 || flight == 0:
 	case s.phase == tcpRecovery:
-		s.window = min(s.window+s.segment, s.t.MaxWindow) // for the segment that has left the network
+		s.window = min(s.window+s.segment, s.t.MaxWindow) // one segment has left the network
 	case s.phase == tcpOpen:
 		if s.dup++; s.dup == s.dupThreshold {
 			s.recovery(now, s.una)

@@ -64,7 +64,7 @@ func (r *tcpReceiver) receive(now time.Duration, p *Packet) {
 	r.schedule(now, inOrder)
 }
 
-// judge counts how far the packet's position differs from the expected one.
+// judge records how far the packet's position differs from the expected one.
 func (r *tcpReceiver) judge(p *Packet) {
 	if p.Seq > r.expected {
 		r.c.early(p.Seq-r.expected, int64(r.t.Segment))

@@ -7,9 +7,9 @@ import "time"
 // A Nack, a timer or a gap puts a packet into the list of retransmissions, which go
 // before new packets.
 //
-// Acknowledgments report the total number of bytes that have arrived. They decrease inFlight, not
-// the packets that an acknowledgment names, because acknowledgments are rarer than packets and
-// name only 64 of them.
+// Acknowledgments report the total number of bytes that have arrived. This total
+// decreases inFlight. The packets that an acknowledgment names would not suffice,
+// because it names only 64, and there are fewer acknowledgments than packets.
 type uecSender struct {
 	t *Tuning
 	c *FlowStats
@@ -217,8 +217,9 @@ func (s *uecSender) receive(now time.Duration, a *Packet) {
 	}
 }
 
-// arrived records the arrival of a packet. If the packet was waiting for retransmission, its
-// bytes were subtracted from inFlight twice: then, and with the receiver's total.
+// arrived records the arrival of a packet. If the packet was waiting for
+// retransmission, its bytes were subtracted from inFlight twice: when it was
+// listed, and with the receiver's total.
 func (s *uecSender) arrived(psn int64) {
 	r := s.record(psn)
 	if r.state == uecAgain {

@@ -160,7 +160,8 @@ func (w *window) nscc(now time.Duration, marked bool, delay time.Duration, bytes
 	}
 }
 
-// rush is the fast increase, which begins after a window of bytes with almost no delay.
+// rush performs the fast increase, which begins after a window of bytes with almost
+// no delay.
 func (w *window) rush(delay time.Duration, bytes int64) {
 	if delay >= noDelay {
 		w.quiet, w.rushing = 0, false

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime is the CPU time of the calling thread, processTime the CPU time of
-// all threads. They exclude other processes.
+// threadTime returns the CPU time of the calling thread, and processTime the CPU
+// time of all threads of the process. Time of other processes does not count.
 func threadTime() time.Duration  { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
 func processTime() time.Duration { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 

@@ -1,6 +1,6 @@
-// Package deployed stores the state of deployments. Each has a file with what other processes of
-// the user need to inspect its switches, to reach its hosts and to end it. A lock identifies the
-// process that runs it.
+// Package deployed stores the state of deployments. Each deployment has a file from
+// which other processes of the user learn how to inspect its switches, reach its
+// hosts and end it. A lock identifies the process that runs it.
 package deployed
 
 import (
@@ -90,7 +90,7 @@ func (d *Note) Write(file string) error {
 	if err != nil {
 		return fmt.Errorf("encoding the state: %w", err)
 	}
-	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() { // a rename would replace it
+	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() { // A rename would replace the other user's file.
 		return fmt.Errorf("writing the state: %s: %w", file, plain.ErrNotRegular)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -99,7 +99,7 @@ func (d *Note) Write(file string) error {
 	name := partFile(file)
 	err = remove(name)
 	var part *os.File
-	if err == nil { // O_EXCL does not follow links
+	if err == nil { // With O_EXCL, opening does not follow links.
 		part, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	}
 	if err != nil {

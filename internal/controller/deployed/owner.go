@@ -31,7 +31,7 @@ var (
 	owned   = map[string]*Lock{}
 )
 
-// A Lock is the ownership of a deployment by this process.
+// A Lock proves that this process owns a deployment.
 type Lock struct {
 	state string
 	key   string // absolute name of the lock file
@@ -150,7 +150,7 @@ func holder(f *os.File) (pid int, err error) {
 	return int(lock.Pid), nil
 }
 
-// ErrStays is wrapped by the error about an owner that does not end in time.
+// ErrStays is wrapped by the error for an owner that does not end in time.
 var ErrStays = errors.New("has not ended")
 
 // EndOwner asks the owner of a deployment to end and waits for it. It returns the owner's process

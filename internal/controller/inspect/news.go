@@ -34,9 +34,9 @@ func NewsOf(n *plan.Node) *News {
 	return news
 }
 
-// newsOf returns an array of times, the first that exists: when the deciding value was received,
-// or reported if it is by port; when any value was received or reported; or when the epoch that
-// decides began.
+// newsOf returns an array of times. It tries three kinds in turn: when the deciding
+// value was received, or reported if it is by port; when any value was received or
+// reported; and when the epoch that decides began.
 func newsOf(list []*registers.Array, decides string) *registers.Array {
 	last := func(ok func(a *registers.Array) bool) *registers.Array {
 		for _, a := range slices.Backward(list) {
@@ -79,7 +79,7 @@ func (n *News) Ages(read func(register string, dst []uint64) ([]uint64, error), 
 			return err
 		}
 		for i, cell := range n.cells {
-			if cell == 0 { // as in most cells of an array indexed by flow
+			if cell == 0 { // Most cells of an array indexed by flow are 0.
 				continue
 			}
 			at, raw := n.array.Number(cell, p, clock)

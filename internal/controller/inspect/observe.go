@@ -114,8 +114,8 @@ func (o *Observer) Ready(ctx context.Context) error {
 	return err
 }
 
-// count reads the bytes sent by each port. If the target does not count them, the
-// program must.
+// count reads the bytes that each port sent. If the target has no such counters, it
+// reads the program's.
 func (o *Observer) count(ctx context.Context) (err error) {
 	if o.meter != nil {
 		if o.counts, err = o.meter.PortCounts(ctx); err == nil {

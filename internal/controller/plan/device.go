@@ -14,7 +14,7 @@ import (
 // of the ghost thread (dataplane.QueueNumber).
 const portQueues = 4
 
-// QueueNumber is the number of the first queue of a port, the only one that
+// QueueNumber returns the number of a port's first queue, the only one that
 // programs use.
 func QueueNumber(port int) uint64 { return uint64(port) * portQueues }
 

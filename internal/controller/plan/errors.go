@@ -25,8 +25,8 @@ func (e *Error) Error() string {
 // Unwrap returns what went wrong.
 func (e *Error) Unwrap() error { return e.Err }
 
-// A widthError is a number that does not fit in a field or an argument. It represents all such
-// entries of a plan in the same place.
+// A widthError reports a number that does not fit in a field or an argument. One
+// widthError stands for all such entries of a plan in the same place.
 type widthError struct {
 	table, name string
 	value       uint64

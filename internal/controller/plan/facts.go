@@ -276,8 +276,9 @@ func (p *place) eachHost(of *fabric.Service, do func(*place) error) error {
 	return nil
 }
 
-// reached calls do with the place extended by the destination of a way. If no path selects the
-// next hop, it always uses the same one.
+// reached calls do with the place extended by the destination of a way. If the way
+// has several next hops but no table selects among them, the facts always name the
+// same one.
 func (p *place) reached(w way, facts map[manifest.Fact]int64, do func(*place) error) error {
 	maps.Copy(facts, p.b.hopFacts(&w, w.nth%len(w.hops)))
 	q := p.with(facts)

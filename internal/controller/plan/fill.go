@@ -21,9 +21,9 @@ import (
 // The planner fills tables according to their purpose in the manifest, and to the facts of their
 // key fields and parameters. It does not depend on table names.
 
-// groupingOf returns the meaning of group ids that a program requires. Group ids are
-// leaf numbers if a table requires it or if paths have weights, because weights depend
-// on the destination. The requirement of one role applies to all roles, except those
+// groupingOf returns what group ids mean in a network. They are leaf numbers if a
+// table of any role requires it, or if paths have weights, because weights depend
+// on the destination. The same meaning then applies to all roles, except those
 // whose manifest groups by hops.
 func groupingOf(m *manifest.Manifest) fabric.Grouping {
 	if m.GroupBy == manifest.GroupByLeaf {
@@ -149,8 +149,9 @@ func (b *planner) paths() []fabric.Group {
 	return b.groups
 }
 
-// soleGroup returns the id of the switch's largest group if the tables of the program find
-// members by slot alone, so that it can have one group. It returns 0 for other programs.
+// soleGroup returns the id of the switch's largest group if the tables of the
+// program find members by slot alone. Such a program can have only one group. For
+// other programs it returns 0.
 func (b *planner) soleGroup() int {
 	for i := range b.m.Tables {
 		t := &b.m.Tables[i]
@@ -193,7 +194,8 @@ func (b *planner) aboutGroup(g fabric.Group) lookup {
 				weights = b.weights(g)
 			}
 			if f == manifest.WeightEnd {
-				// The last of its 256 shares is in proportion to the cumulative weights.
+				// The paths divide 256 shares in proportion to their weights. This
+				// is the number of the path's last share.
 				const total = 256
 				var all, so uint64
 				for i, w := range weights {
@@ -215,8 +217,8 @@ func (b *planner) aboutGroup(g fabric.Group) lookup {
 	}
 }
 
-// absent returns a fact for a slot beyond a group. On hardware it refers to port 511, or to its
-// last queue, which have no link.
+// absent returns a fact for a slot that a group does not have. On hardware the fact
+// is port 511, or its last queue, which have no link.
 func (b *planner) absent(f manifest.Fact) uint64 {
 	switch {
 	case !b.m.Arch.Hardware():
@@ -254,9 +256,10 @@ func (b *planner) fillRoutes(t *manifest.Table) {
 	}
 }
 
-// destinations returns the prefixes for which a table needs entries to reach a prefix of
-// the network. There are none if the field that carries the destination has the width of
-// the other IP version. A field that matches whole addresses needs an entry for each host.
+// destinations returns the prefixes for which a table needs entries to reach a
+// prefix of the network. It returns none if the field for the destination has the
+// width of the other IP version. A field that matches whole addresses needs an
+// entry for each host.
 func (b *planner) destinations(t *manifest.Table, p netip.Prefix) []netip.Prefix {
 	key := t.Key(manifest.Destination)
 	if key == nil {
@@ -378,9 +381,10 @@ func lowBits(n int) uint64 { return 1<<bits.Len(uint(n-1)) - 1 }
 // wayOfLeaf returns the index of a leaf's way among n equally short ones.
 func wayOfLeaf(leaf, n int) int { return leaf & int(lowBits(n)) % n }
 
-// sharedWays returns the set of equal ways for which entries with masks are used: the one that
-// leads to the most leaves. It returns nil if no table of leaves can have such entries, if they
-// are not fewer than the leaves, or if a leaf is unreachable, because packets to it would loop.
+// sharedWays returns the set of equal ways that entries with masks describe: the
+// set that leads to the most leaves. It returns nil if no table of leaves can have
+// such entries, or if they are not fewer than the leaves. It also returns nil if a
+// leaf is unreachable, because packets to it would loop.
 func (b *planner) sharedWays(t *manifest.Table) []fabric.Port {
 	f := b.x.ByName[t.Name].Fields
 	if len(f) != 1 || f[0].Kind != configv1.MatchField_TERNARY {

@@ -26,7 +26,7 @@ func (b *planner) addEntries(t *manifest.Table, added func(before, entry int)) {
 		e := &t.Entries[i]
 		before, repeat := len(b.out.Entries), e.Repeat
 		if e.OneOf != "" {
-			repeat.Where = manifest.Expr{} // the condition selects members: see entry
+			repeat.Where = manifest.Expr{} // The condition applies to members of the selector; entry evaluates it.
 		}
 		err := b.each(&repeat, func(p *place) error {
 			made, err := p.entry(b.x.ByName[t.Name], e)

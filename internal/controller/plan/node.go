@@ -30,7 +30,7 @@ func (p *Plan) Nodes() []*Node {
 	return lists.Map(p.Switches, func(s *Switch) *Node { return p.node(p.Topology.Switch(s.Name), &s.Pipeline.Manifest) })
 }
 
-// node is a switch that runs the program of a manifest.
+// node returns a switch that runs the program of a manifest.
 func (p *Plan) node(s *fabric.Switch, m *manifest.Manifest) *Node {
 	by := p.groupingAt(s.Name, m)
 	table, _ := p.Routes.Table(s.Name, by)

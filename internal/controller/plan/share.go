@@ -33,8 +33,8 @@ func timesPaths(m *manifest.Manifest) bool {
 	})
 }
 
-// alike reports whether leaves that a switch reaches by the same set of several next hops are all
-// at the same distance.
+// alike reports whether the planner may treat some leaves as one: all leaves that a
+// switch reaches by the same several next hops must be at the same distance.
 func (p *Plan) alike(sw string) bool {
 	times := map[string]string{}
 	for _, leaf := range p.Topology.Leaves() {
@@ -55,9 +55,10 @@ func (p *Plan) alike(sw string) bool {
 	return true
 }
 
-// shareByPrefix merges the entries that a filler has added to a table, from an index on,
-// if the table matches a prefix of the group's id. The action of most groups applies to
-// all ids without an entry of their own: no packet has the id of a missing group.
+// shareByPrefix merges the entries that a filler has added to a table, from an
+// index on, if the table matches a prefix of the group's id. The most common action
+// becomes an entry for all ids. It also applies to ids without a group, which no
+// packet has.
 func (b *planner) shareByPrefix(t *manifest.Table, from int) {
 	fields := b.x.ByName[t.Name].Fields
 	i := slices.IndexFunc(fields, func(f p4info.Field) bool {
@@ -86,9 +87,10 @@ func (b *planner) shareByPrefix(t *manifest.Table, from int) {
 	}
 }
 
-// mergePrefixes returns entries with the same effect as a list of entries that differ in
-// the value of match i and in their actions: first one for the most common action, then
-// the others, merged where two halves of a prefix have the same action.
+// mergePrefixes returns a shorter list with the same effect as a list of entries
+// that differ in the value of match i and in their actions. Its first entry has the
+// most common action and matches everything. The others override it; where two
+// halves of a prefix have the same action, they are merged.
 func mergePrefixes(list []Entry, i int) []Entry {
 	action := func(e Entry) string { return fmt.Sprint(e.Action, e.Args) }
 	count := map[string]int{}

@@ -180,7 +180,7 @@ func (c *Conn) session(ctx context.Context) (again bool, err error) {
 // converse claims to be primary and receives messages until the stream ends.
 func (c *Conn) converse(l *Link, stream p4v1.P4Runtime_StreamChannelClient, cancel func()) (again bool, err error) {
 	e := l.Endpoint
-	// The server may be silent, but not before its first answer.
+	// The server may be silent later, but it must answer at first.
 	var silent atomic.Bool
 	watchdog := time.AfterFunc(c.opts.Timeout, func() {
 		silent.Store(true)
@@ -212,15 +212,15 @@ func (c *Conn) converse(l *Link, stream p4v1.P4Runtime_StreamChannelClient, canc
 	}
 }
 
-// observe is a session without a stream: reading needs none, and other controllers are not
-// disturbed.
+// observe opens a session without a stream. Reading does not need a stream, and
+// without one the session does not disturb other controllers.
 func (c *Conn) observe(ctx context.Context, l *Link) error {
 	short, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
 	_, err := l.Client.GetForwardingPipelineConfig(short, &p4v1.GetForwardingPipelineConfigRequest{
 		DeviceId: l.Endpoint.Device, ResponseType: p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY,
 	})
-	// The absence of a program is also an answer.
+	// An answer without a program also shows that the switch is reachable.
 	if err != nil && status.Code(err) != codes.FailedPrecondition {
 		return c.streamError(l.Endpoint, err)
 	}
@@ -278,8 +278,8 @@ func (c *Conn) arbitrated(l *Link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 		switch claim = !c.displaced; {
 		case !claim:
 		case c.opts.Backup && !highest.IsZero():
-			// The id is no larger than the last primary's. If the primary reconnects before this
-			// claim arrives, it keeps the switch.
+			// The id is no larger than the id of the last primary. If that primary
+			// reconnects before this claim arrives, it keeps the switch.
 			c.election = highest
 			if l.claims > 0 {
 				c.election = highest.Next()
@@ -440,7 +440,8 @@ func (c *Conn) Election() *p4v1.Uint128 {
 	return c.election.proto()
 }
 
-// maxMessage is the size limit for received messages, which may contain a program.
+// maxMessage is the size limit of received messages. A message may contain a
+// program.
 const maxMessage = 64 << 20
 
 // Dial prepares a connection, which is established on first use.

@@ -21,8 +21,8 @@ type Meter interface {
 	PortCounts(ctx context.Context) ([]bmv2.PortCounts, error)
 }
 
-// An injector makes frames arrive at the ports of a switch. The Access of a target implements it
-// if the target controls the links.
+// An injector makes frames arrive at the ports of a switch. The Access of a target
+// is an injector if the target controls the links.
 type injector interface {
 	Inject(ctx context.Context, port int, frame []byte) error
 }

@@ -87,10 +87,10 @@ func arrayOf(r *manifest.Register, name string, c manifest.Content, shift, width
 	return a
 }
 
-// Moment reports whether the numbers are points of time rather than spans of it.
+// Moment reports whether the numbers are points of time rather than durations.
 func (a *Array) Moment() bool { return a.Kind == manifest.Moment || a.Ahead() }
 
-// Ahead reports whether these lie in the future.
+// Ahead reports whether the points of time lie in the future.
 func (a *Array) Ahead() bool { return a.Kind == manifest.Deadline }
 
 // Plain reports whether cells are the numbers themselves.
@@ -117,8 +117,8 @@ func (a *Array) UnitName() string {
 	return ""
 }
 
-// Number decodes a part of a cell. For times that wrap it returns the one nearest to
-// clock, the approximate time of the switch.
+// Number decodes a part of a cell. If the part is a time that wraps, Number returns
+// the time nearest to clock, the approximate time of the switch.
 func (a *Array) Number(cell uint64, p part, clock time.Duration) (number, raw uint64) {
 	raw = cell >> p.shift
 	if p.width > 0 && p.width < 64 {

@@ -18,9 +18,10 @@ type FlowAges struct {
 	Longest time.Duration // longest time until a flow's last packet leaves
 }
 
-// An ageingTask counts QDAPS's flows. Section III-D deletes flows that are idle for
-// two RTTs. In the data plane a flow counts as new as soon as its last packet has
-// left, so the sweep writes nothing and only reports counts.
+// An ageingTask counts QDAPS's flows. The paper (Section III-D) deletes flows that
+// are idle for two RTTs. The data plane already treats a flow as new when the
+// flow's last packet has left. The task therefore writes nothing and only reports
+// counts.
 type ageingTask struct {
 	identity
 	period   time.Duration

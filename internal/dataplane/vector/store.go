@@ -99,7 +99,8 @@ func (pl Place) Store(v Value) Step {
 	return func(p *State) { set(p, f(p)) }
 }
 
-// storeWord is the common case: an unsigned field of at most 64 bits.
+// storeWord returns the step for the common case: an unsigned field of at most 64
+// bits.
 func storeWord(f Field, v Value) Step {
 	off, m := f.Off, num.Mask64(f.Width)
 	if v.masked != nil && v.mask&m == m {

@@ -19,7 +19,7 @@ type layout struct {
 
 type rect struct{ x0, y0, x1, y1 float64 }
 
-// An ink is the drawing style of a shape.
+// An ink is the colour role of a shape.
 type ink uint8
 
 const (
@@ -59,8 +59,8 @@ const (
 	end
 )
 
-// lay lays the chart out on a sheet. With legend it adds the names of the series. A web page
-// omits them and shows them as buttons.
+// lay arranges the chart on a sheet. With legend it adds the names of the series. A
+// web page omits them and shows them as buttons.
 func (c *Chart) lay(width, height, font float64, title, legend bool) *layout {
 	l := &layout{width: width, height: height, font: font}
 	l.x = c.X.span(func(see func(float64)) {
@@ -87,7 +87,7 @@ func (c *Chart) lay(width, height, font float64, title, legend bool) *layout {
 		}
 	})
 	if !c.Y.Log && c.lowest() >= 0 {
-		l.y.low = max(0, l.y.low) // intervals of non-negative values may reach below 0
+		l.y.low = max(0, l.y.low) // the intervals of non-negative values may extend below 0
 	}
 	top := 0.6 * font
 	if title {
@@ -318,8 +318,8 @@ func (c *Chart) drawLine(l *layout, i int, s Series) {
 	flush()
 }
 
-// beside returns the horizontal offset of a series from the middle of a name. all is the total
-// width of all series there.
+// beside returns the horizontal offset of a series from the centre of a name on the
+// axis. all is the total width of all series there.
 func (c *Chart) beside(i int, all float64) float64 {
 	if c.X.Names == nil {
 		return 0
@@ -359,7 +359,7 @@ func (c *Chart) crowded() bool {
 	return n > 1
 }
 
-// apart reports whether each series of bars has a name for itself.
+// apart reports whether no name on the axis has bars of more than one series.
 func (c *Chart) apart() bool {
 	seen := map[float64]bool{}
 	for _, s := range c.Series {

@@ -104,7 +104,7 @@ func (c *Chart) pgfSeries(b *bytes.Buffer, i int, s Series) {
 	fmt.Fprintf(b, " };\n\\addlegendentry{%s}\n", tex(s.Label))
 }
 
-// alone reports whether each series has a place on the axis of its own.
+// alone reports whether no two series share a place on the axis.
 func alone(list []Series) bool {
 	for _, s := range list {
 		if len(s.X) != 1 {
@@ -121,7 +121,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// tex writes text so that LaTeX shows it as it is.
+// tex escapes text for LaTeX.
 func tex(s string) string {
 	return strings.NewReplacer(
 		`\`, `\textbackslash{}`, "{", `\{`, "}", `\}`, "%", `\%`, "_", `\_`, "&", `\&`, "#", `\#`, "$", `\$`, "^", `\^{}`, "~", `\~{}`,

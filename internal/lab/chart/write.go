@@ -16,7 +16,7 @@ const (
 	paperFont   = 7.0
 )
 
-// paper lays the chart out for print.
+// paper arranges the chart for print.
 func (c *Chart) paper() *layout {
 	if c.Wide {
 		return c.lay(pageWidth, 170, paperFont, true, true)
@@ -27,7 +27,8 @@ func (c *Chart) paper() *layout {
 // SVG returns the chart for a paper, without external references.
 func (c *Chart) SVG() []byte { return Sheet(c.Title, 1, []*Chart{c}) }
 
-// Sheet returns charts next to each other in so many columns.
+// Sheet returns an SVG with several charts, arranged in the given number of
+// columns.
 func Sheet(title string, columns int, charts []*Chart) []byte {
 	var b bytes.Buffer
 	cell := charts[0].paper()
@@ -59,7 +60,8 @@ func (c *Chart) paint(s *shape, fill bool) string {
 	return `stroke="` + colour + `"`
 }
 
-// screen lays the chart out for a web page, which shows the names of the series next to it.
+// screen arranges the chart for a web page, which shows the names of the series
+// next to it.
 func (c *Chart) screen() *layout {
 	if c.Wide {
 		return c.lay(900, 300, 13, false, false)

@@ -40,7 +40,7 @@ type Job struct {
 // after they end.
 type State struct {
 	Pending, Running, Done, Failed int
-	Gone                           bool // the scheduler does not know the job any more
+	Gone                           bool // the scheduler no longer knows the job
 	Reason                         string
 }
 

@@ -18,7 +18,7 @@ import (
 const (
 	maxFloat  = math.MaxFloat64
 	firstRead = 1 << 18
-	maxRecord = 1 << 24 // a longer record is not CSV
+	maxRecord = 1 << 24 // longer records are rejected
 )
 
 // A csvReader splits a stream into records without keeping them.
@@ -66,7 +66,7 @@ func (c *csvReader) record() ([]byte, error) {
 	}
 }
 
-// fill reads more data behind the unread data.
+// fill reads more data after the unread data.
 func (c *csvReader) fill() error {
 	left := copy(c.buf, c.buf[c.start:c.end])
 	c.start, c.end = 0, left

@@ -119,7 +119,7 @@ func (c *CDF) add(line string) error {
 	return nil
 }
 
-// finish checks what only the whole can tell.
+// finish checks conditions that concern all points.
 func (c *CDF) finish() error {
 	if len(c.Points) < 2 {
 		return fmt.Errorf("want two points or more, got %d", len(c.Points))

@@ -25,11 +25,11 @@ import (
 // each rank, in which each message has its length as a varint before it. The first
 // message is the metadata, and each other one is a node. Rank i is host i.
 //
-// A node begins when its data and control dependencies are complete. Computations and
-// memory accesses take their duration. A send and the receive of the same ranks and tag
-// are a flow. The k-th collective of a group on one of its ranks is the k-th on all of
-// them, and a rank's messages of a collective wait for its node. Nodes of a rank that do
-// not depend on each other overlap.
+// A node begins when its data and control dependencies are complete. Computations
+// and memory accesses take their duration. A send and the receive of the same ranks
+// and tag are a flow. The k-th collective node of a group on one rank belongs to
+// the k-th on every other rank of the group. A rank's messages of a collective wait
+// for its node. Nodes of a rank overlap if they do not depend on each other.
 
 // The kinds of nodes (NodeType).
 const (
@@ -498,7 +498,7 @@ func (s *traceSet) make() error {
 			f := &s.flows[n.begins]
 			var after []int32
 			if f.Waits != nil {
-				after = f.Waits.After // the message that the receive waits for
+				after = f.Waits.After // the receive waits for the same flows as the message
 			}
 			for _, d := range n.deps {
 				if at := tr.nodes[d].ends; at >= 0 {
@@ -578,7 +578,7 @@ func (s *traceSet) points() error {
 			s.flows[n.begins].Waits = &Waits{After: []int32{from.n.ends}}
 		}
 	}
-	for _, tr := range s.traces { // in the order of ranks and nodes
+	for _, tr := range s.traces { // visit ranks and nodes in order
 		for i := range tr.nodes {
 			n := &tr.nodes[i]
 			if n.kind != etSend {
@@ -749,7 +749,7 @@ func (s *traceSet) operation(g *etGroup, k int) (*Traffic, error) {
 		return nil, nil
 	case size < 0:
 		return nil, first.wrong(n, "comm_size is missing")
-	case op == allGather: // comm_size is one rank's share
+	case op == allGather: // comm_size is the size of one rank's share
 		if size > math.MaxInt64/int64(len(g.ranks)) {
 			return nil, first.wrong(n, "comm_size %d of %d ranks: too large", size, len(g.ranks))
 		}

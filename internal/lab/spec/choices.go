@@ -326,10 +326,10 @@ func (c *Choice) set(s *Setting, value string) {
 	}
 }
 
-// concerns reports whether the choice is about a setting's transport.
+// concerns reports whether the choice applies to a setting's transport.
 func (c *Choice) concerns(s *Setting) bool {
 	if s.Ties == ByPlace && c.Key == "switches.draws" {
-		return false // one sequence for all requires one order of events
+		return false // a single random sequence for all switches requires one order of events
 	}
 	return c.Kind == "" || slices.Contains(strings.Fields(c.Kind), s.Transport.Kind)
 }
@@ -535,7 +535,7 @@ func Defaults(preset string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// write writes one choice. A default that is no value is left out.
+// write writes one choice. It omits a default that is not a possible value.
 func (c *Choice) write(b *bytes.Buffer, indent, name, preset string) {
 	value := c.Like(preset)
 	why := "default, because " + c.Why

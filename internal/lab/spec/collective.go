@@ -131,7 +131,7 @@ func (tr *Traffic) checkCollective(hosts int) error {
 	return nil
 }
 
-// own reports whether the traffic has a key of collectives.
+// own reports whether the traffic has a key that only collectives use.
 func (tr *Traffic) own() bool {
 	return tr.Algorithm != "" || tr.Order != "" ||
 		tr.Ranks != 0 || tr.Groups != 0 || tr.Window != 0 || tr.Chunks != 0 || tr.Repeat != 0 || tr.Compute != 0
@@ -156,7 +156,7 @@ func (tr *Traffic) rankCount(hosts int) (int, error) {
 	return ranks, nil
 }
 
-// splits reports whether each rank has a share of the buffer of its own.
+// splits reports whether each rank's buffer is split into one share per rank.
 func (tr *Traffic) splits() bool {
 	return tr.Collective != broadcast && tr.Collective != sendRecv && tr.Algorithm != treeAlgorithm && tr.Algorithm != doubleTree
 }
@@ -282,8 +282,9 @@ func (b *builder) compute(rank int, length time.Duration, after []int32) int32 {
 	return n
 }
 
-// barrier starts each rank's next iteration when it has received all messages of the current one,
-// which begin with first, and has computed.
+// barrier makes each rank wait before its next iteration. It waits until it has
+// computed and received all messages of the current iteration; first is the
+// iteration's first message.
 func (b *builder) barrier(first int) {
 	for rank, after := range b.received(first) {
 		b.began[rank] = []int32{b.compute(rank, time.Duration(b.Compute), after)}
@@ -371,11 +372,11 @@ func (b *builder) ring() {
 	}
 }
 
-// orderedRing is ring with one share at a time per rank. Otherwise a late rank would send several
-// shares at once.
+// orderedRing is ring, except that each rank sends one share at a time. Otherwise a
+// late rank would send several shares at once.
 func (b *builder) orderedRing(steps int) {
 	n := len(b.hosts)
-	before := make([]int32, n) // by share: its latest message
+	before := make([]int32, n) // by share: the latest message with it
 	for s := range steps {
 		now := make([]int32, n)
 		for c := range n {

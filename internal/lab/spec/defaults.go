@@ -51,10 +51,10 @@ const (
 	DefaultSeeds    = 5
 	DefaultFlows    = 1000 // number of flows that start in the duration
 
-	fixedDuration  = Time(time.Second) // if flows do not arrive at a rate
+	fixedDuration  = Time(time.Second) // duration if flows do not arrive at a rate
 	defaultWarmup  = 0.05
 	defaultLatency = Time(100 * time.Microsecond)
-	defaultECN     = Threshold(65) // for queues that can hold more
+	defaultECN     = Threshold(65) // marking threshold for longer queues
 	usualQueue     = 64            // packets, as in simple_switch
 
 	collectiveDuration = Time(time.Millisecond)
@@ -113,8 +113,8 @@ func (s *Setting) defaults() {
 		s.Traffic[i].defaults()
 	}
 	if s.Collective() {
-		// Messages start when others end, not at a rate: there is no warm-up, and time for the
-		// last message.
+		// Messages start when others end, not at a rate. So there is no warm-up,
+		// but time for the last message.
 		s.Duration = cmp.Or(s.Duration, collectiveDuration)
 		if s.Drain == 0 {
 			s.Drain = collectiveDrain
@@ -135,8 +135,8 @@ func (s *Setting) defaults() {
 
 // The choices of source ports.
 const (
-	// RandomPorts are random, from the seed: for each flow, or each connection of a collective,
-	// and for each of its paths.
+	// RandomPorts are drawn from the seed, for each path of each flow, or of each
+	// connection of a collective.
 	RandomPorts      = "random"
 	consecutivePorts = "consecutive" // numbered by flow
 )
@@ -147,7 +147,7 @@ const (
 func (s *Setting) settleDependent() {
 	ports := RandomPorts
 	if s.Switches.Hash == hashLikeNS3 {
-		ports = consecutivePorts // ns-3's hosts have these
+		ports = consecutivePorts // ns-3's hosts use these
 	}
 	if s.Collective() {
 		s.Transport.Ports = cmp.Or(s.Transport.Ports, ports)
@@ -202,12 +202,13 @@ func (t *Traffic) defaults() {
 // draws reports whether the sizes of the flows are drawn from a distribution.
 func (t *Traffic) draws() bool { return t.Size == 0 && t.Pattern != List && t.Pattern != Collective }
 
-// hasLoad reports whether the flows come at the rate of a load.
+// hasLoad reports whether the arrival rate of the flows follows from a load.
 func (t *Traffic) hasLoad() bool {
 	return t.Rate == 0 && len(t.At) == 0 && t.Pattern != List && t.Pattern != Collective
 }
 
-// HasLoad reports whether flows of the case come at the rate of a load.
+// HasLoad reports whether the arrival rate of any flows in the case follows from a
+// load.
 func (c *Case) HasLoad() bool {
 	return slices.ContainsFunc(c.Traffic, func(t Traffic) bool { return t.hasLoad() })
 }

@@ -35,7 +35,7 @@ type Experiment struct {
 	Setting `yaml:",inline"`
 
 	Schemes  []Scheme    `yaml:"schemes"`
-	Blocks   string      `yaml:"blocks"` // folder with blocks and rows in addition to the catalogue
+	Blocks   string      `yaml:"blocks"` // folder with the user's blocks and rows
 	Loads    []LoadLevel `yaml:"loads"`
 	Seeds    Seeds       `yaml:"seeds"`
 	Engine   string      `yaml:"engine"`
@@ -51,7 +51,7 @@ type Experiment struct {
 	// MetricsAsked is set if the experiment names its metrics and so requests all of them.
 	MetricsAsked bool `yaml:"-" json:"-"`
 
-	Observe *Observing `yaml:"observe"` // records and fits observations, for the metrics that begin with fit-
+	Observe *Observing `yaml:"observe"` // observations to record and fit, for the metrics that begin with fit-
 
 	// Accept contains, by rule, the reasons for which the experiment accepts warnings: see Lint.
 	Accept map[string]string `yaml:"accept"`
@@ -60,17 +60,17 @@ type Experiment struct {
 	Expect []string `yaml:"expect"`
 
 	Ceiling []string `yaml:"ceiling"` // upper bounds for every scheme: see Ceilings
-	Vary    *Vary    `yaml:"vary"`    // details that the paper omits, to try out
+	Vary    *Vary    `yaml:"vary"`    // details that the paper omits, and values to try
 	Cases   []Case   `yaml:"cases"`
-	Full    *Case    `yaml:"full"` // the paper's size, if it takes long
+	Full    *Case    `yaml:"full"` // the case at the paper's size, if that takes long
 	Targets []Target `yaml:"targets"`
 
 	origin origin
 	figure string // figure to which the experiment has been reduced; "": all
 
 	noTraffic bool   // the experiment has no traffic, so cases with jobs have none either
-	unadvised error  // why all networks use the catalogue's parameters, if the file does not decide
-	files     *files // the files that it names, as they were read
+	unadvised error  // why there is no advice for some network, if the file does not choose the source of parameters
+	files     *files // the contents of all files that it names
 }
 
 // Text returns the file of the experiment, or nil if it was not read from one.
@@ -183,7 +183,7 @@ type Scheme struct {
 	Arch   string `yaml:"arch"` // "": v1model, after the experiment has been checked
 
 	made        scheme.Scheme // set by Complete
-	engineGiven bool          // the row names its engine
+	engineGiven bool          // the row names an engine
 }
 
 // TransportSpec configures the transport of hosts.

@@ -59,7 +59,7 @@ type Instance struct {
 	Iteration int    // counted from 0
 }
 
-// moved returns the same waits for flows at other places.
+// moved returns the waits after flows have moved to other indices.
 func (w *Waits) moved(to func(int32) int32) *Waits {
 	return &Waits{After: lists.Map(w.After, to), AfterAck: lists.Map(w.AfterAck, to), Delay: w.Delay}
 }
@@ -109,7 +109,7 @@ func parseFlows(file string, text []byte, t *fabric.Topology) ([]Flow, error) {
 	return p.flows, p.resolve()
 }
 
-// settle converts a destination that is the number of hosts plus the place of a service.
+// settle converts a destination beyond the hosts to a service.
 func (f *Flow) settle(t *fabric.Topology) error {
 	if f.Dst < len(t.Hosts) {
 		return nil
@@ -182,7 +182,7 @@ func (p *flowParser) line(line string, n int) error {
 	return nil
 }
 
-// other returns the name of a host beside the given one.
+// other returns the name of any host except the given one.
 func (p *flowParser) other(name string) string {
 	if p.hosts[name] == 0 {
 		return "1"

@@ -219,8 +219,8 @@ func (f *formReader) leaf(v reflect.Value, value string) (err error) {
 	return fmt.Errorf("%v has no value", v.Type())
 }
 
-// spellOut sets values that a form omits because they are zero, and for which a file would use
-// the default.
+// spellOut sets values that are zero, and so are missing in a form, if a missing
+// value in a file would mean the default.
 func (x *Experiment) spellOut() {
 	x.Setting.spellOut()
 	for i := range x.Cases {

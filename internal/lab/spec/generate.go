@@ -61,7 +61,7 @@ func ofTraffic(t *fabric.Topology, list []Traffic, load float64, length time.Dur
 	return all, connections, nil
 }
 
-// hostPairConnections numbers the connections of a traffic by their pair of hosts.
+// A hostPairConnections numbers the connections of a traffic by pairs of hosts.
 type hostPairConnections map[[2]int]int32
 
 // connect assigns a flow to the connection of its hosts, if the traffic has connections.
@@ -77,7 +77,7 @@ func (c hostPairConnections) connect(tr *Traffic, f *Flow) {
 	f.Connection, f.QueuePair = c[pair], tr.Connections == queuePair
 }
 
-// byStart sorts flows by their starts. Predecessors keep their flows.
+// byStart sorts flows by start time, and adjusts the indices of predecessors.
 func byStart(flows []Flow) []Flow {
 	earlier := func(a, b Flow) int { return cmp.Compare(a.Start, b.Start) }
 	if slices.IsSortedFunc(flows, earlier) {

@@ -17,11 +17,11 @@ import (
 // operation requires. Rank i is host i of the topology.
 //
 // A send and the receive of the same ranks, tag and order are a flow. calc is a
-// computation in nanoseconds. "a requires b" lets a begin after b: after a computation
-// has ended, or after the message of a send or a receive has arrived. An operation that
-// requires a receive also waits for what the receive requires. "a irequires b" lets a
-// begin when b begins. Operations of a rank that do not require each other overlap,
-// whatever their cpu.
+// computation in nanoseconds. "a requires b" lets a begin after b: after a
+// computation has ended, or after the message of a send or a receive has arrived.
+// An operation that requires a receive also waits for what the receive requires. "a
+// irequires b" lets a begin when b begins. Operations of a rank overlap if they do
+// not require each other, even on the same cpu.
 
 // A goalParser is the state of parsing a schedule.
 type goalParser struct {
@@ -248,7 +248,7 @@ func (p *goalParser) flows() (list []Flow, line int, err error) {
 			f.Start = delay
 		}
 	}
-	// Receives of different ranks may require each other through messages.
+	// A cycle may include receives of several ranks, connected by messages.
 	names := make([]string, len(list))
 	lines := make([]int, len(list))
 	for _, op := range p.ops {

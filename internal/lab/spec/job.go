@@ -19,7 +19,7 @@ type Job struct {
 	Placement Placement `yaml:"placement"`
 	Shared    bool      `yaml:"shared"` // its hosts may also run other shared jobs
 
-	// Degrees of parallelism. 0: 1, or for Data the remaining ranks.
+	// Degrees of parallelism. 0: 1; for Data, 0 means the remaining ranks.
 	Ranks    int `yaml:"ranks"`
 	Data     int `yaml:"data"`
 	Pipeline int `yaml:"pipeline"`
@@ -99,7 +99,7 @@ var parallelisms = []string{overData, overPipeline, overTensor, overExpert, over
 const (
 	forward   = "forward"
 	backward  = "backward"
-	alternate = "1f1b" // alternating forward and backward, once the pipeline is full
+	alternate = "1f1b" // alternates forward and backward passes once the pipeline is full
 )
 
 var pipelines = []string{forward, backward, alternate}

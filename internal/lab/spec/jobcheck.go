@@ -96,8 +96,9 @@ func (j *Job) check(t *fabric.Topology) error {
 	return nil
 }
 
-// checkPhases checks a list of phases. It returns the number of messages and computations per
-// execution, if a phase communicates, and whether a phase passes the pipeline.
+// checkPhases checks a list of phases. It returns the number of messages and
+// computations per execution if a phase communicates, and reports whether a phase
+// is a pipeline pass.
 func (j *Job) checkPhases(list []Phase, d degrees, inStage bool) (messages float64, pipelined bool, err error) {
 	names := map[string]bool{iterationStart: true}
 	communicates := false

@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// degrees returns the degrees of the job on so many hosts.
+// degrees returns the degrees of the job on the given number of hosts.
 func (j *Job) degrees(hosts int) (degrees, error) {
 	d := degrees{data: j.Data, pipeline: max(j.Pipeline, 1), tensor: max(j.Tensor, 1), expert: max(j.Expert, 1)}
 	if min(j.Ranks, j.Data, j.Pipeline, j.Tensor, j.Expert) < 0 {
@@ -24,7 +24,7 @@ func (j *Job) degrees(hosts int) (degrees, error) {
 	case ranks == 0 && d.data > 0:
 		ranks = d.data * other
 	case ranks == 0 && j.Placement.rule() == "":
-		ranks = len(j.Placement) // after resolving ranges
+		ranks = len(j.Placement) // the list of hosts has no ranges any more
 	case ranks == 0:
 		ranks = hosts
 	}
@@ -201,7 +201,8 @@ type jobBuilder struct {
 	computed  []int32 // by rank: its latest computation in this iteration, or -1
 }
 
-// An endings lists, by rank, the steps with which something ends on the rank.
+// An endings lists, by rank, the steps that must end before something counts as
+// ended on the rank.
 type endings [][]int32
 
 func (e endings) add(other endings) {
@@ -310,9 +311,9 @@ func (b *jobBuilder) communicate(p *Phase, begin endings, ranks []int) endings {
 	return end
 }
 
-// pass passes all microbatches through the stages of the pipeline in one direction. A stage
-// begins a microbatch when the previous stage has sent it, and the stage has finished the
-// previous microbatch.
+// pass passes all microbatches through the stages of the pipeline in one direction.
+// A stage begins a microbatch when it has received it from the previous stage and
+// has finished the previous microbatch.
 func (b *jobBuilder) pass(p *Phase, begin endings) endings {
 	d := b.run.degrees
 	stages := lists.Map(sequence(0, d.pipeline), d.stage)
@@ -347,8 +348,8 @@ type turn struct {
 	back         bool
 }
 
-// turns returns the order in which a stage works: first forward for as many microbatches as there
-// are stages after it, then alternating forward and backward, then backward.
+// turns returns the order in which a stage works: first one forward turn for each
+// later stage, then alternating forward and backward turns, then backward turns.
 func turns(stage, stages, batches int) (order []turn) {
 	ahead := min(stages-1-stage, batches)
 	for i := range batches + ahead {

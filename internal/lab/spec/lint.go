@@ -15,7 +15,8 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Warning is a reason to doubt the results of an experiment, known before it runs.
+// A Warning is a reason to doubt the results of an experiment that is known before
+// the run.
 type Warning struct {
 	Rule   string `json:"rule"`
 	Case   string `json:"case,omitempty"`
@@ -43,7 +44,7 @@ type rule struct {
 	look  func(*lintCase) []string
 }
 
-// A linted is a case in its network, as rules examine it.
+// A lintCase is a case and its network, as rules examine them.
 type lintCase struct {
 	x *Experiment
 	*Case
@@ -205,7 +206,8 @@ func (l *lintCase) noHeadroom() []string {
 	return nil
 }
 
-// offer returns the demand of the flows at the largest load.
+// offer returns the demand of the flows at the largest load. ok is false if the
+// flows are listed individually.
 func (l *lintCase) offer() (Offer, bool) {
 	return l.Case.Offer(l.net, float64(slices.Max(l.Loads)))
 }
@@ -309,8 +311,8 @@ func (l *lintCase) farParameters() []string {
 	return list
 }
 
-// apart returns the ratio of two quantities in the form of parameters, if both are positive
-// numbers with the same unit.
+// apart returns the ratio of two parameter values, if both are positive numbers
+// with the same unit.
 func apart(a, b string) (float64, bool) {
 	x, unitX := quantity(a)
 	y, unitY := quantity(b)
@@ -378,7 +380,7 @@ func (l *lintCase) shortDrain() []string {
 				Size(tr.largest()), Time(need.Round(time.Microsecond)), fabric.Rate(rate), Time(left)))
 		}
 	}
-	// Demand beyond the capacity is sent during the drain.
+	// Demand above the capacity is sent after the duration, during the drain.
 	if o, ok := l.offer(); ok {
 		if over := max(o.Fabric, o.Hosts) - 1; over > 0 && over*l.Length().Seconds() > time.Duration(l.Drain).Seconds() {
 			list = append(list, fmt.Sprintf("the flows offer %.0f %% of the capacity for %v, and the rest cannot be sent in the drain of %v", 100*(over+1), l.Duration, l.Drain))

@@ -99,7 +99,7 @@ var metrics = slices.Concat([]Metric{
 // an experiment with jobs.
 var jobMetrics = []string{"iteration-time", "iteration-ratio", "step-time", "step-ratio", "exposed-communication", "exposed-ratio"}
 
-// ByJob reports whether there is one for each job as well.
+// ByJob reports whether the metric also exists for each job.
 func (m *Metric) ByJob() bool { return slices.Contains(jobMetrics, m.Name) }
 
 // metric finds a metric by name. It returns an error for a metric of an unknown job.

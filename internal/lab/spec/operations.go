@@ -54,8 +54,9 @@ func (tr *Traffic) as(op string, bytes int64, ranks int) (*Traffic, error) {
 	return one, nil
 }
 
-// once adds a collective of some hosts. Each host begins after its entry of began. once returns,
-// by host, a computation that ends some time after the host has received all its messages.
+// once adds a collective of some hosts. began lists, by host, the flow after which
+// the host begins. once returns, by host, a computation of length pause, which
+// begins when the host has received all its messages.
 func (b *builder) once(tr *Traffic, hosts []int, began []int32, pause time.Duration) []int32 {
 	after := lists.Map(began, func(at int32) []int32 {
 		if at < 0 {
@@ -68,7 +69,7 @@ func (b *builder) once(tr *Traffic, hosts []int, began []int32, pause time.Durat
 	c.operation()
 	waits := c.received(first)
 	for i, f := range c.flows[first:] {
-		if tr.Collective == broadcast && f.Src == hosts[0] { // which receives nothing
+		if tr.Collective == broadcast && f.Src == hosts[0] { // the sender of a broadcast receives nothing
 			waits[0] = append(waits[0], int32(first+i))
 		}
 	}

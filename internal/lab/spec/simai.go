@@ -12,9 +12,10 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// This file reads the workloads of SimAI and AICB: a header with the parallelism, the
-// number of layers, and for each layer the computation, the collective and its bytes of
-// the forward pass, of the input gradients and of the weight gradients. Rank i is host i.
+// This file reads the workloads of SimAI and AICB: a header with the parallelism,
+// the number of layers, and for each layer the computation, the collective and its
+// bytes, each for the forward pass, the input gradients and the weight gradients.
+// Rank i is host i.
 //
 // As in SimAI, a tensor-parallel group is consecutive ranks, and a data-parallel group
 // has the ranks with the same place in their tensor-parallel groups. The collectives of
@@ -335,7 +336,7 @@ func (w *workloadFile) check() (line int, err error) {
 // pass adds the flows of a pass.
 func (w *workloadFile) pass() {
 	switch w.policy {
-	case microPolicy: // collectives follow each other
+	case microPolicy: // all collectives are sequential
 		for i := range w.layers {
 			w.collective(&w.layers[i].grads, i, true)
 		}
@@ -377,7 +378,7 @@ func (w *workloadFile) pass() {
 func (w *workloadFile) forward(from, to int) {
 	for i := from; i < to; i++ {
 		l := &w.layers[i]
-		if late := w.late[i]; late != nil { // weight gradients of the previous pass
+		if late := w.late[i]; late != nil { // wait for the weight gradients of the previous pass
 			w.settle()
 			for r, at := range late {
 				if at >= 0 {

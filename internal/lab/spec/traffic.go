@@ -239,9 +239,9 @@ func pick(rng *rand.Rand, list []int) int { return list[rng.IntN(len(list))] }
 // permute assigns every host a partner at another leaf.
 func permute(hosts, leaf []int, rng *rand.Rand) ([]int, error) {
 	next := make([]int, len(leaf))
-	// Hosts are sorted by leaf and shuffled within each leaf. Each host sends to the host half
-	// the list further on. This host is at another leaf, unless one leaf has more than half of
-	// the hosts.
+	// Sort hosts by leaf and shuffle them within each leaf. Each host sends to the
+	// host half the list further on, which is at another leaf unless one leaf has
+	// more than half of the hosts.
 	order := slices.Clone(hosts)
 	rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	slices.SortStableFunc(order, func(a, b int) int { return leaf[a] - leaf[b] })
@@ -311,7 +311,8 @@ func hostSet(t *fabric.Topology, names []string) ([]int, error) {
 	return lists.Set(set), nil
 }
 
-// receiverSet is hostSet that also accepts services. Their indices follow the hosts'.
+// receiverSet is hostSet, except that it also accepts services. Their indices
+// follow the hosts'.
 func receiverSet(t *fabric.Topology, names []string) ([]int, error) {
 	var set []int
 	var rest []string
@@ -332,8 +333,8 @@ func receiverSet(t *fabric.Topology, names []string) ([]int, error) {
 	return append(hosts, lists.Set(set)...), err
 }
 
-// serve completes traffic to services. Services are at no leaf, and hosts do not send to a
-// service that they serve.
+// serve completes traffic to services: a service belongs to no leaf, and a host
+// does not send to a service that it serves.
 func (d *flowMaker) serve() error {
 	for _, s := range d.t.Services {
 		d.leaf = append(d.leaf, -1)
@@ -349,7 +350,7 @@ func (d *flowMaker) serve() error {
 	return nil
 }
 
-// serves reports whether a host is a server of a receiver that is a service.
+// serves reports whether receiver is a service and host one of its servers.
 func (d *flowMaker) serves(host, receiver int) bool {
 	n := len(d.t.Hosts)
 	return receiver >= n && slices.Contains(d.pool[receiver-n], host)

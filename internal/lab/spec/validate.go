@@ -20,7 +20,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// NoFiles is a Reader without files.
+// NoFiles returns a Reader without files.
 func NoFiles(name string) ([]byte, error) { return nil, fs.ErrNotExist }
 
 // Load parses an experiment, checks it and fills in missing values. file is its name in messages.
@@ -317,7 +317,7 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 	return x.checkFit(c, t, src, at)
 }
 
-// checkFit checks that the topology and the schemes go together.
+// checkFit checks that the topology and the schemes are compatible.
 func (x *Experiment) checkFit(c *Case, t *fabric.Topology, src *source, at func(string) string) error {
 	phases, err := c.Phases(t)
 	if err != nil {

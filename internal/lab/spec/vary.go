@@ -167,7 +167,7 @@ func (x *Experiment) checkVary(src *source) error {
 		}
 	}
 	if x.Paper != "" {
-		return nil // tests read p4lb's own settings, which --explain requests
+		return nil // tests load p4lb's own settings; only --explain needs these files
 	}
 	for _, levels := range v.Alone() {
 		if _, err := x.Variant(levels); err != nil {
@@ -238,7 +238,8 @@ func (x *Experiment) Variant(levels []int) (*Experiment, error) {
 	return other, nil
 }
 
-// putAt sets the value of a key, also in cases that override its section.
+// putAt sets the value of a key. It also sets it in cases that override the key's
+// section.
 func putAt(tree map[string]any, key string, value any, only []string) error {
 	if name, ok := strings.CutPrefix(key, "set."); ok {
 		return putParameter(tree, name, value)

@@ -368,5 +368,5 @@ func decode(file string, text []byte, x *Experiment) (*source, error) {
 	return &source{file, root}, nil
 }
 
-// Number writes a number as short as can be.
+// Number formats a number as briefly as possible.
 func Number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -47,7 +47,7 @@ type owner struct {
 	Note  json.RawMessage `json:"note,omitempty"`
 }
 
-// A sighting is the last observed value of a counter.
+// A sighting is an observer's last reading of a counter.
 type sighting struct {
 	beat  int64
 	since time.Time

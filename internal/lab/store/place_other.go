@@ -2,7 +2,8 @@
 
 package store
 
-// place is unknown on this system: workers are observed only by their counters.
+// place returns "", because this system does not report it: workers are observed
+// only by their counters.
 func place() string { return "" }
 
 func processExists(int) bool { return true }

@@ -109,7 +109,7 @@ func (c *rest) passing(err error) bool {
 	if a == nil {
 		var op *net.OpError
 		refused := errors.As(err, &op) && op.Op == "dial"
-		return !refused && err != errSlow // a refused connection will not succeed within seconds
+		return !refused && err != errSlow // a refused connection will not recover within seconds
 	}
 	if a.Status == http.StatusForbidden && !a.date.IsZero() {
 		if skew := a.date.Sub(c.now()); (skew - time.Duration(c.skew.Load())).Abs() > 5*time.Minute {
@@ -186,7 +186,7 @@ func (c *rest) explain(ctx context.Context, doing string, err error) error {
 	switch {
 	case a == nil:
 		if _, ok := errors.AsType[*fs.PathError](err); ok {
-			return err // a local file
+			return err // the error concerns a local file
 		}
 		err = fmt.Errorf("%w: %v", ErrUnreachable, err)
 	case a.Code == "XMinioStorageFull", a.Code == "QuotaExceeded", strings.Contains(a.Code, "StorageFull"), a.Status == http.StatusInsufficientStorage:

@@ -242,7 +242,7 @@ func (g *infoGen) keyValues(a *syntax.Annotation) []keyValue {
 	return list
 }
 
-// tokenValue is the value of a literal.
+// tokenValue returns the value of a literal.
 func tokenValue(t syntax.Token) any {
 	switch {
 	case t.IsString():

@@ -289,7 +289,7 @@ type Header struct {
 	Meaning   string        `json:"meaning,omitempty"` // explanation for readers
 }
 
-// Bytes is the length of the header.
+// Bytes returns the length of the header.
 func (h *Header) Bytes() int {
 	bits := 0
 	for _, f := range h.Fields {

@@ -129,7 +129,7 @@ func (c least) choose(p *pass) int {
 	return slot
 }
 
-// ofFour is the choice with Variant.FourPaths.
+// ofFour returns the choice with Variant.FourPaths.
 func (c least) ofFour(p *pass) int {
 	first, n := 0, min(4, p.n)
 	if p.n > n {

@@ -84,7 +84,7 @@ type WovenSource[Leaf comparable] struct {
 	busy  map[leafPath[Leaf]]int64 // by path: the time until which it counts as busy
 }
 
-// never is a cut-off time that is never missed.
+// never is a cut-off time that lies after all packets.
 const never = int64(1<<63 - 1)
 
 // A sourceFlow is the state of a flow in the source ToR.

@@ -273,9 +273,9 @@ func (g *rlb) hardware(register string, _ int) []uint64 {
 	queues := func(f func(ingressQueue) uint64) []uint64 { return collect(g.in[:], f) }
 	switch register {
 	case "ig_in":
-		return queues(func(q ingressQueue) uint64 { return uint64(q.came) })
+		return queues(func(q ingressQueue) uint64 { return uint64(q.arrived) })
 	case "ig_out":
-		return queues(func(q ingressQueue) uint64 { return uint64(q.gone) })
+		return queues(func(q ingressQueue) uint64 { return uint64(q.left) })
 	case "eg_out":
 		return numbers(g.left[:])
 	case "ig_0":

@@ -84,8 +84,8 @@ func (b *behaviour) cost(p *pass, slot int) uint32 {
 	return in.congestion
 }
 
-// weight is Eq. 6. With weight 0 the port would get no traffic and send no more reports, so the
-// weight is at least 1/256 of the largest.
+// weight computes Eq. 6. With weight 0 the port would get no traffic and send no
+// more reports, so the weight is at least 1/256 of the largest.
 func (b *behaviour) weight(p *pass, slot int) uint32 {
 	return max(b.cmax-min(b.cmax, b.cost(p, slot)), b.cmax>>8, 1)
 }

@@ -387,9 +387,9 @@ func (g *rlb) setCell(register string, index int, v uint32) bool {
 	case "rc_q":
 		g.waits = v
 	case "ig_in":
-		g.in[index].came = v
+		g.in[index].arrived = v
 	case "ig_out":
-		g.in[index].gone = v
+		g.in[index].left = v
 	case "eg_out":
 		g.left[index] = v
 	case "rc_cnt":

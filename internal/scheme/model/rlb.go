@@ -34,12 +34,12 @@ type ingressQueue struct {
 	warned Time // time of the warning to the upstream switch; 0: none is in effect
 
 	// Hardware counts arrivals and departures separately, and learns departures from reports.
-	came, gone uint32
+	arrived, left uint32
 }
 
 // occupy computes bytes on hardware. More bytes may seem to have left than arrived, after the
 // controller has reset the counters or one of them has wrapped.
-func (q *ingressQueue) occupy() { q.bytes = q.came - min(q.came, q.gone) }
+func (q *ingressQueue) occupy() { q.bytes = q.arrived - min(q.arrived, q.left) }
 
 // A Suboptimal selects the next path that RLB considers if a path may be paused.
 type Suboptimal uint8
@@ -101,7 +101,7 @@ func (g *rlb) predict(p *Packet, now Time) Notice {
 	in := &g.in[p.In]
 	if g.tofino() {
 		if p.Round.Count == 0 {
-			in.came += p.ipLen()
+			in.arrived += p.ipLen()
 		}
 		return g.predictHardware(in, now)
 	}
@@ -125,9 +125,9 @@ func (g *rlb) predict(p *Packet, now Time) Notice {
 	return None
 }
 
-// predictHardware is predict on hardware. Every packet compares the growth since the start of the
-// interval, multiplied by T_warn/dt as a power of 2. It warns once per hold time and cancels no
-// warnings.
+// predictHardware is predict as hardware executes it. Every packet compares the
+// growth since the start of the interval, multiplied by T_warn/dt as a power of 2.
+// It warns once per hold time and cancels no warnings.
 func (g *rlb) predictHardware(in *ingressQueue, now Time) Notice {
 	in.occupy()
 	near := in.bytes > g.cfg.QTh
@@ -158,7 +158,7 @@ func (g *rlb) begin(in *ingressQueue, now Time) {
 // learn processes reported departures on hardware.
 func (g *rlb) learn(r Report, now Time) {
 	in := &g.in[r.In]
-	in.gone = r.Gone
+	in.left = r.Gone
 	in.occupy()
 	g.begin(in, now)
 }
@@ -208,8 +208,9 @@ func (g *rlb) paused(port int, now Time) bool {
 	return g.until[port] != 0 && g.until[port].signed(now) > 0
 }
 
-// reroute is Algorithm 1 with its loop limited to one iteration per other path. It returns the
-// path that replaces the chosen one, or that the packet should recirculate.
+// reroute executes Algorithm 1, limited to one iteration for each other path. It
+// returns the path that replaces the chosen one, or reports that the packet should
+// recirculate.
 func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 	if g.tofino() {
 		return g.rerouteHardware(p, grain)
@@ -241,7 +242,7 @@ func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 		if gain > g.loop && g.mayRecirculate(r, gain, p.now) {
 			g.sum++
 			g.waits += uint32(p.Len)
-			if g.overdue(&g.paths.of(p.Group)[next], gone, p.now) {
+			if g.overdue(&g.paths.of(p.Group)[next], missedProbes, p.now) {
 				g.countRound(r, g.port(p, next))
 			}
 			return slot, true
@@ -263,8 +264,9 @@ func (g *rlb) countRound(r *Round, port int) {
 	}
 }
 
-// rerouteHardware is reroute on hardware. RLB takes the next slot in order. RLB* recirculates a packet if
-// that saves time, and compares the chosen path with the alternative once.
+// rerouteHardware is reroute as hardware executes it. RLB takes the next slot in
+// order. RLB* recirculates a packet if that saves time, and compares the chosen
+// path with the alternative once.
 func (g *rlb) rerouteHardware(p *pass, grain granularity) (slot int, again bool) {
 	if !g.star {
 		slot = g.nextUnpaused(p, grain.decide(p))
@@ -299,8 +301,8 @@ func (g *rlb) rerouteHardware(p *pass, grain granularity) (slot int, again bool)
 	return slot, false
 }
 
-// nextUnpaused is Algorithm 1 on hardware: the first path that is not paused, in the order of slots
-// from the chosen one on.
+// nextUnpaused executes Algorithm 1 as hardware does: it returns the first path
+// that is not paused, in the order of slots from the chosen one on.
 func (g *rlb) nextUnpaused(p *pass, slot int) int {
 	for turn := range p.n {
 		next := (slot + turn) % p.n
@@ -344,8 +346,9 @@ func (g *rlb) slower(p *pass, slot, other int) Time {
 	return gain
 }
 
-// delay returns the RTT of a path, which is at least the time for which a probe is overdue. A
-// path without probes therefore has the longest RTT. Switches above the leaves send no probes.
+// delay returns the RTT of a path. It is at least the time for which a probe is
+// overdue, so a path without probes has the longest RTT. Switches above the leaves
+// send no probes.
 func (g *rlb) delay(k *pathState, now Time) uint32 {
 	if g.overdue(k, 2, now) {
 		return uint32(min(now.Since(k.at), math.MaxUint32))
@@ -353,11 +356,11 @@ func (g *rlb) delay(k *pathState, now Time) uint32 {
 	return k.rtt
 }
 
-// gone is the number of consecutive missing probes after which a path counts as failed. Pauses
-// are shorter.
-const gone = 16
+// missedProbes is the number of consecutive probes that a path must miss to count
+// as failed. Pauses are shorter than that many probes.
+const missedProbes = 16
 
-// overdue reports whether so many probes of a path have not come back.
+// overdue reports whether a path has missed a number of consecutive probes.
 func (g *rlb) overdue(k *pathState, probes int64, now Time) bool {
 	return g.cfg.Edge && now.Since(k.at) > Time(probes*(g.cfg.TPath/1000))
 }

@@ -121,7 +121,7 @@ func abort(results []error, failed int) {
 	}
 }
 
-// refuseLarge rejects updates with entities that are too large.
+// rejectLarge rejects updates with entities that are too large.
 func (s *Server) rejectLarge(updates []*p4v1.Update, results []error) {
 	for i, u := range updates {
 		if n := proto.Size(u.GetEntity()); n > s.limits.MaxEntity {

@@ -311,8 +311,8 @@ func (o *stateOrder) put(name string) {
 
 func (o *stateOrder) bucket(name string) uint64 { return stringHash(name) % o.buckets }
 
-// stringHash is std::hash of a string in GNU's C++ library for 64 bits: a Murmur
-// hash.
+// stringHash returns std::hash of a string in GNU's C++ library for 64 bits: a
+// Murmur hash.
 func stringHash(s string) uint64 {
 	const mul, seed = 0xc6a4a7935bd1e995, 0xc70f6907
 	shift := func(v uint64) uint64 { return v ^ v>>47 }

@@ -121,7 +121,7 @@ func document() (text string, compressed []byte, rule string) {
 		base64.StdEncoding.EncodeToString(sum[:]))
 }
 
-// chartCSS is the style sheet of figures.
+// chartCSS returns the style sheet of figures.
 func chartCSS() string {
 	return ".chart{" + chart.Colours(false) + "}:root[data-theme=\"dark\"] .chart{" + chart.Colours(true) + "}" + chart.Style()
 }

@@ -137,7 +137,7 @@ func (s *site) add(p *page) {
 	s.pages = append(s.pages, p)
 }
 
-// sort puts the pages into the order of the margin and sets their groups.
+// sort arranges the pages in the order of the margin and sets their groups.
 func (s *site) sort() {
 	rank := func(p *page) int {
 		name := strings.TrimSuffix(p.Name, ".html")

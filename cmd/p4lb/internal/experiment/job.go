@@ -25,7 +25,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A labJob is the running of experiments.
+// A labJob runs experiments with the flags of the command line.
 type labJob struct {
 	c          *cli.Console
 	dir        string
@@ -66,7 +66,7 @@ type labJob struct {
 
 	markdown string
 	sections []byte
-	command  string // command that repeats an experiment, without its name
+	command  string // the command that repeats an experiment, without the experiment's name
 }
 
 func (j *labJob) addFlags(cmd *cobra.Command) {
@@ -168,7 +168,7 @@ func (j *labJob) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// looks returns the number of flags that observe the first run.
+// looks returns the number of given flags that show or record the first run.
 func (j *labJob) looks() int {
 	return cli.Count(j.observe != "", j.record != "", j.pcap != "", j.watch, j.page.Listen != "")
 }
@@ -245,7 +245,7 @@ func (j *labJob) run(cmd *cobra.Command, list []*spec.Experiment) error {
 				return err
 			}
 			if j.shard.Of > 0 {
-				continue // a shard prints no table: see lab report
+				continue // A shard prints no table: lab report combines the shards.
 			}
 			beside = append(beside, comparison)
 			judged := j.judge(x, world, comparison, time.Since(began))
@@ -319,8 +319,8 @@ func (j *labJob) failures() error {
 	return nil
 }
 
-// one runs an experiment in one world and shows its results, also if it was
-// interrupted.
+// one runs an experiment in one world, virtual or real time, and shows its results,
+// even if the run was interrupted.
 func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, several bool) (*lab.Comparison, error) {
 	dir, under := j.dir, ""
 	switch {
@@ -392,7 +392,7 @@ func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, seve
 		return nil, ctx.Err()
 	}
 	if errors.Is(err, lab.ErrDiskFull) {
-		return nil, err // the disk has no room for a report either
+		return nil, err // A disk without room for the results has no room for a report either.
 	}
 	j.sections = append(j.sections, comparison.Markdown(j.command, time.Since(began))...)
 	report, e := comparison.Keep(r.Dir, origin())
@@ -403,8 +403,8 @@ func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, seve
 	return comparison, errors.Join(err, e)
 }
 
-// origin returns the command, version and date of a report. SOURCE_DATE_EPOCH sets the
-// date, for reproducible folders.
+// origin returns the command, version and date of a report. The variable
+// SOURCE_DATE_EPOCH sets the date, so that two runs write equal folders.
 func origin() lab.Origin {
 	at := time.Now()
 	if s, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
@@ -413,7 +413,7 @@ func origin() lab.Origin {
 	return lab.Origin{Command: plain.Shell(append([]string{"p4lb"}, os.Args[1:]...)), Version: provenance.This().String(), Date: at.UTC().Format("2006-01-02 15:04 UTC"), Playground: os.Getenv("P4LB_PLAYGROUND")}
 }
 
-// columns is the width of tables, so that they fit any terminal.
+// columns is the width of tables. It fits any terminal.
 const columns = 80
 
 // showTable prints the results of the runs, and the conclusions in sentences.
@@ -440,8 +440,9 @@ func (j *labJob) showTable(c *lab.Comparison) error {
 	return nil
 }
 
-// document opens the file of --markdown before work that could be lost. The returned function
-// writes it, or removes it if text is nil.
+// document creates the file of --markdown before the runs, so that an error cannot
+// lose their results. The returned function writes the file, or removes it if text
+// is nil.
 func (j *labJob) document() (finish func(text []byte) error, err error) {
 	if j.markdown == "" {
 		return func([]byte) error { return nil }, nil
@@ -466,8 +467,8 @@ func (j *labJob) document() (finish func(text []byte) error, err error) {
 	}, nil
 }
 
-// recorder creates what observes the first run. The returned function moves the file into place,
-// or removes it.
+// recorder returns the observers of the first run. The returned function moves
+// their file into place, or removes it.
 func (j *labJob) recorder(r *lab.Runner) (finish func(bool) error, err error) {
 	target, look := j.observe, lab.Observe
 	if j.record != "" {
@@ -493,7 +494,7 @@ func (j *labJob) recorder(r *lab.Runner) (finish func(bool) error, err error) {
 	}, nil
 }
 
-// explainLab adds a way out where there is one.
+// explainLab adds a hint to an error for which there is a remedy.
 func explainLab(err error) error {
 	switch {
 	case errors.Is(err, lab.ErrSame):
@@ -508,7 +509,7 @@ func explainLab(err error) error {
 	return explainStore(err)
 }
 
-// showOutcomes prints how the targets of papers fared.
+// showOutcomes prints which targets of papers were reached.
 func (j *labJob) showOutcomes(list []*spec.Experiment, outcomes []lab.Outcome, took time.Duration) error {
 	rows := cli.Grid{{"", "TARGET", "PRINTED", "MEASURED", "VERDICT"}}
 	for _, o := range outcomes {

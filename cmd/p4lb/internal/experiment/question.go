@@ -13,7 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// A labQuestion is an experiment asked by flags.
+// A labQuestion contains the flags that describe an experiment without a file.
 type labQuestion struct {
 	scheme, blocks, topology, workload, pattern, transport, engine, arch, coeffs, state, cut, loadOf, like, parameters string
 	vs, fail, set, metrics                                                                                             []string

@@ -66,7 +66,7 @@ func (l *labFollow) open(cmd *cobra.Command, args []string) (err error) {
 	return nil
 }
 
-// A standing is the progress of an experiment.
+// A standing describes the progress of an experiment.
 type standing struct {
 	Experiment string     `json:"experiment"`
 	Runs       int        `json:"runs"`

@@ -94,8 +94,8 @@ func labShard(text string, env func(string) string) (s lab.Shard, from string, e
 // resultsDir is the default folder for results.
 const resultsDir = "results"
 
-// linkLatest makes the link results/NAME lead to the latest results of that name, unless
-// something else has this name.
+// linkLatest makes the link results/NAME point to the latest results of that name.
+// It leaves anything else of this name alone.
 func linkLatest(dir, name, world string) {
 	link := filepath.Join(resultsDir, plain.Folder(name))
 	if world != lab.Sim {
@@ -107,7 +107,7 @@ func linkLatest(dir, name, world string) {
 	if info, err := os.Lstat(link); err == nil && info.Mode()&os.ModeSymlink == 0 {
 		return
 	}
-	// A file system without links has the folder alone.
+	// On a file system without links, only the folder exists.
 	temp := link + ".link"
 	if os.Remove(temp); os.Symlink(filepath.Base(dir), temp) == nil {
 		os.Rename(temp, link)

@@ -22,7 +22,7 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/store"
 )
 
-// A labSubmit is the handing over of experiments to a scheduler.
+// A labSubmit submits experiments to a scheduler.
 type labSubmit struct {
 	c   *cli.Console
 	q   labChoice
@@ -127,7 +127,7 @@ func (s *labSubmit) run(cmd *cobra.Command, args []string) error {
 	}
 	st, err := openStore(cmd.Context(), s.url, !s.dryRun)
 	if s.dryRun && errors.Is(err, store.ErrNone) {
-		err = nil // a missing store would be created
+		err = nil // Opening a missing store would create it.
 	}
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (s *labSubmit) reachable(kept *lab.Kept, job *cluster.Job) error {
 	return nil
 }
 
-// absolute is a store's address as other folders reach it.
+// absolute returns a store's address in a form that is valid in any folder.
 func absolute(url string) string {
 	if strings.Contains(url, "://") {
 		return url

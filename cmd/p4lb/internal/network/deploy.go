@@ -145,7 +145,7 @@ type deployJob struct {
 	format   cli.Format
 	state    string
 
-	adjust func(*fabric.Topology) (*fabric.Topology, error) // nil: the topology is as it is
+	adjust func(*fabric.Topology) (*fabric.Topology, error) // nil: the topology is not changed
 	lock   *deployed.Lock                                   // on the deployment
 	dir    string                                           // folder to which file names are relative
 
@@ -440,13 +440,13 @@ func (j *deployJob) begun() error {
 	return hosts.Begun(log)
 }
 
-// A deployBar shows how far a deployment is, until it ends.
+// A deployBar shows the progress of a deployment until it ends.
 type deployBar struct {
 	*live.Progress
 	ended atomic.Bool
 }
 
-// End ends the bar, however much is heard of later.
+// End removes the bar. Later progress messages do not draw it again.
 func (b *deployBar) End() {
 	if b.Progress != nil && !b.ended.Swap(true) {
 		b.Progress.End()

@@ -52,7 +52,7 @@ func (j *deployJob) checkApp(cmd *cobra.Command) error {
 	return cmp.Or(j.checkClocks(cmd), j.bmv2.check(cmd, j.target), j.hosts.check(cmd, j.target))
 }
 
-// An appSwitch is a switch of a project, ready to begin.
+// An appSwitch is a switch of a p4app project, with its program and entries loaded.
 type appSwitch struct {
 	p4app.Switch
 	program []byte
@@ -61,8 +61,8 @@ type appSwitch struct {
 	plan    *plan.Switch
 }
 
-// runApp brings a project up, and stays until ctx ends. All files are read and
-// all names looked up before anything begins.
+// runApp starts a project and keeps it running until ctx ends. It first reads all
+// files and resolves all names, so that a mistake leaves nothing half started.
 func (j *deployJob) runApp(ctx context.Context) (err error) {
 	programs := map[string]string{}
 	for _, text := range j.programs {
@@ -204,15 +204,15 @@ func (j *deployJob) showApp(switches []*appSwitch) error {
 	return cli.Show(j.c.Out, j.format, rows, list)
 }
 
-// An appNetwork is where the switches and hosts of a project are.
+// An appNetwork runs the switches and hosts of a project.
 type appNetwork interface {
 	target.Target
-	// inner returns the target itself.
+	// inner returns the target that starts the switches.
 	inner() target.Target
-	// begin gives a switch its program and entries.
+	// begin loads a program and entries into a switch.
 	begin(ctx context.Context, s *appSwitch) error
-	// run runs a command line of a shell on a host and waits for it; there may be
-	// no hosts.
+	// run runs a shell command line on a host and waits for it. It returns an error
+	// if the network has no hosts.
 	run(ctx context.Context, host, text string, out io.Writer) error
 }
 
@@ -340,7 +340,7 @@ func (a *bmv2App) run(ctx context.Context, host, text string, out io.Writer) err
 	return cmd.Run()
 }
 
-// thriftSettings sets at a switch of BMv2 what P4Runtime does not have.
+// thriftSettings configures what BMv2 offers only over Thrift, not over P4Runtime.
 type thriftSettings struct {
 	ctx context.Context
 	*thrift.Client

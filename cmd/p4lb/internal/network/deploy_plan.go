@@ -108,7 +108,8 @@ func (j *deployJob) plan(ctx context.Context) (*plan.Plan, error) {
 	}
 	front := t
 	if j.target == targetEmbedded {
-		// Ports that a topology counts from 1 may be ones that the hardware has for itself.
+		// A topology that counts ports from 1 may use port numbers that the
+		// hardware reserves.
 		t = plan.DevicePorts(front, j.request.Arch)
 	}
 	pipelines, err := j.pipelines(ctx, t)

@@ -18,7 +18,7 @@ func deployFailure(err error) error {
 	return f
 }
 
-// abbreviated lists names, not more of them than fit a line.
+// abbreviated lists as many names as fit in a line.
 func abbreviated(names []string) string {
 	const most = 12
 	if len(names) <= most {

@@ -55,7 +55,7 @@ func (j *hostJob) read() (*deployed.Note, *fabric.Topology, error) {
 	d, t, err := deployed.Read(j.state)
 	if errors.Is(err, deployed.ErrNothing) {
 		if pid, err := deployed.Owner(j.state); err == nil && pid == 0 {
-			deployed.Forget(j.state) // remains of a process that was killed before it wrote the state
+			deployed.Forget(j.state) // These files belong to a process that was killed before it wrote the state.
 		}
 		return nil, nil, cli.Hinted(err, "p4lb deploy --scheme SCHEME --topology TOPOLOGY starts a network; p4lb ps lists the networks of other folders")
 	}
@@ -299,8 +299,8 @@ func (f *hostFlags) check(cmd *cobra.Command, target string) error {
 	return nil
 }
 
-// enter ensures that hosts can be created, if necessary by running p4lb again in a
-// user namespace. done reports that the new process did all the work.
+// enter ensures that this process can create hosts. If necessary it runs p4lb again
+// in a user namespace. done reports that the new process has done all the work.
 func (f *hostFlags) enter(c *cli.Console) (done bool, err error) {
 	if !f.wanted || hosts.Capable() {
 		return false, nil
@@ -324,7 +324,8 @@ func (f *hostFlags) without(c *cli.Console, format string, args ...any) error {
 	return nil
 }
 
-// open creates the captures, the hosts, and the door to them.
+// open creates the captures, the hosts, and the control socket through which other
+// processes reach them.
 func (f *hostFlags) open(c *cli.Console, plan *plan.Plan, known netspace.Known) error {
 	if f.pcap != "" {
 		var err error

@@ -140,7 +140,7 @@ func (j *inspectJob) check(cmd *cobra.Command) error {
 	return j.reach.check(cmd, j.c)
 }
 
-// goesOn reports whether more than one round is read.
+// goesOn reports whether inspect reads more than one round.
 func (j *inspectJob) goesOn() bool {
 	return j.watch || j.record != "" || j.page.Listen != "" || j.span > 0
 }
@@ -186,8 +186,8 @@ func (j *inspectJob) run(ctx context.Context, args []string) error {
 // rateSpan is the time between the two readings from which a table computes rates.
 const rateSpan = 100 * time.Millisecond
 
-// follow reads round after round: for the screen, for a file, for Prometheus, or
-// to print each.
+// follow reads one round after another. It shows them on the screen, writes them to
+// a file, serves them to Prometheus, or prints them.
 func (j *inspectJob) follow(ctx context.Context, source roundSource) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -212,7 +212,8 @@ func (j *inspectJob) follow(ctx context.Context, source roundSource) error {
 	return j.drain(ctx, source, sinks)
 }
 
-// drain passes rounds to the sinks until there are no more. An interrupt is a normal end.
+// drain passes rounds to the sinks until the source ends. An interrupt counts as a
+// normal end.
 func (j *inspectJob) drain(ctx context.Context, source roundSource, sinks []func(*view.Round) error) error {
 	var last *view.Round
 	for {
@@ -240,8 +241,8 @@ func (j *inspectJob) drain(ctx context.Context, source roundSource, sinks []func
 	}
 }
 
-// printer shows every round; of a recording that is not watched the last alone
-// is shown, by drain.
+// printer returns a sink that prints every round. For a recording that is not
+// watched the sink prints nothing, and drain prints the last round.
 func (j *inspectJob) printer() func(*view.Round) error {
 	if j.replay != "" && !j.watch {
 		return func(*view.Round) error { return nil }
@@ -306,7 +307,7 @@ func (j *inspectJob) metricsAlone() bool {
 	return j.plaintext && fabric.Remote(j.page.Listen) && !j.page.Guarded()
 }
 
-// serve shows rounds in a page and as metrics; when that fails, so does all.
+// serve shows rounds in a page and as metrics. If the server fails, the verb fails.
 func (j *inspectJob) serve(ctx context.Context, t *fabric.Topology, cancel context.CancelCauseFunc) func(*view.Round) error {
 	exporter := &live.Exporter{}
 	if j.metricsAlone() {

@@ -85,19 +85,19 @@ func (r *reach) check(cmd *cobra.Command, c *cli.Console) error {
 	return cli.Requires(cmd, false, "a --scheme", "set", "blocks", "coeffs", "state-path", "errata", "arch", "ipv6")
 }
 
-// A reached switch is one with the way to its registers.
+// A reached switch is a switch with the access to its registers.
 type reached struct {
 	node      *plan.Node
 	endpoint  target.Endpoint
 	registers registers.Access
-	err       error // reason why it is not accessible
+	err       error // why the switch is not accessible
 }
 
 // A site holds the switches that a verb accesses.
 type site struct {
 	scheme   string
 	fabric   string
-	topology *fabric.Topology // nil where only one switch is known
+	topology *fabric.Topology // nil if only one switch is known
 	project  bool             // the programs belong to a project, not to a scheme
 	switches []*reached
 }

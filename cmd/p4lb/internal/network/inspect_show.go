@@ -25,7 +25,7 @@ func (j *inspectJob) showRound(r *view.Round) error {
 	return cli.Show(j.c.Out, j.form, nil, r.Views())
 }
 
-// longGrid has a row for every reading.
+// longGrid returns a table with one row for each reading.
 func longGrid(r *view.Round) cli.Grid {
 	rows := cli.Grid{{"switch", "clock_us", "register", "quantity", "cell", "index", "port", "peer", "group", "path", "raw", "value", "unit", "text", "change", "rate"}}
 	for _, result := range r.Switches {
@@ -73,8 +73,8 @@ func (j *inspectJob) answered(r *inspect.Result) bool {
 	return false
 }
 
-// showTables prints a table for each thing that readings are about: ports,
-// paths, groups, and switches as a whole, with the readings side by side.
+// showTables prints one table for each kind of object: ports, paths, groups, and
+// switches. Each row shows the readings of one object side by side.
 func (j *inspectJob) showTables(r *view.Round) error {
 	tables := []*pivot{
 		{title: "PORT", about: func(v *inspect.Reading) bool { return v.Counted() && v.Path == 0 }},
@@ -137,7 +137,8 @@ func (j *inspectJob) showTables(r *view.Round) error {
 	return nil
 }
 
-// A pivot is a table with a row for each thing and a column for each reading.
+// A pivot is a table with a row for each cell or switch and a column for each
+// reading.
 type pivot struct {
 	title string
 	about func(*inspect.Reading) bool
@@ -155,7 +156,7 @@ type pivotRow struct {
 func (p *pivot) add(sw string, v *inspect.Reading) {
 	column, index := v.Quantity, v.Index
 	if p.title == "" {
-		index = "" // its row contains all readings of the whole switch
+		index = "" // The row of the switch shows all readings that concern the whole switch.
 	}
 	if !slices.Contains(p.columns, column) {
 		p.columns = append(p.columns, column)
@@ -205,7 +206,7 @@ func (p *pivot) grid() cli.Grid {
 	return rows
 }
 
-// What readings of tables and counters are about begins with these words.
+// These words begin the names of tables and counters in readings.
 const (
 	aboutTable   = "table "
 	aboutCounter = "counter "

@@ -160,8 +160,8 @@ func silence(r *view.Round) error {
 	return vanished(first)
 }
 
-// A replaySource plays a recording, at the speed it was recorded with where
-// paced is set.
+// A replaySource plays a recording. If paced is set, it plays at the speed of the
+// recording.
 type replaySource struct {
 	recording *inspect.Recording
 	only      []string

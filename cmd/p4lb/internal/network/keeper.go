@@ -51,7 +51,7 @@ type keeper struct {
 	failed   chan error
 }
 
-// A call is a request for the goroutine that owns the keeper.
+// A call is a request that the keeper's goroutine executes.
 type call struct {
 	do   func(ctx context.Context)
 	done chan struct{}
@@ -63,7 +63,8 @@ func (k *keeper) ours() bool {
 	return j.app != "" || j.target == targetEmbedded || j.target == targetBMv2 && !j.bmv2.keep && !j.bmv2.attach
 }
 
-// deploy carries the plan out, and stays if that is wanted.
+// deploy carries the plan out. If the user wants the deployment to stay, it then
+// keeps it running.
 func (k *keeper) deploy(ctx context.Context) error {
 	j := k.job
 	election, _ := parseElection(j.election) // checked by check
@@ -159,11 +160,11 @@ func (k *keeper) stay(ctx context.Context) error {
 	return nil
 }
 
-// open opens the door for other processes.
+// open creates the control socket for other processes.
 func (k *keeper) open() (err error) {
 	k.began, k.calls = time.Now(), make(chan *call)
 	k.door, err = hosts.Serve(k.job.hosts.network, k.answer)
-	if errors.Is(err, hosts.ErrNotHere) { // not on Linux: run without hosts
+	if errors.Is(err, hosts.ErrNotHere) { // This is not Linux: continue without hosts.
 		k.door = &hosts.Door{}
 		return nil
 	}
@@ -194,8 +195,8 @@ func (k *keeper) reload(ctx context.Context) {
 	}
 }
 
-// redeploy plans a request and deploys it to the switches that run. The request
-// becomes the keeper's unless its plan cannot be made or is rolled back.
+// redeploy plans a request and deploys it to the running switches. The request then
+// replaces the keeper's, unless planning fails or the deployment is rolled back.
 func (k *keeper) redeploy(ctx context.Context, j *deployJob) (*report.Report, error) {
 	var p *plan.Plan
 	err := j.inDir(func() (err error) {
@@ -210,7 +211,7 @@ func (k *keeper) redeploy(ctx context.Context, j *deployJob) (*report.Report, er
 		return nil, err
 	}
 	k.plan, k.job, k.links = p, j, nil
-	for at := range oldLinks { // Start only sets differences between plans
+	for at := range oldLinks { // Start changes only links in which two plans differ, so the changes made by p4lb link are undone here.
 		if err := k.target.(target.Linker).SetLink(p.Topology.Links[at], target.Random{}); err != nil {
 			j.c.Report(err)
 		}
@@ -303,8 +304,8 @@ func (k *keeper) prober() (ping.Prober, ping.Trace) {
 	return nil, nil
 }
 
-// A connectivity check tests this many pairs of hosts per pair of leaves, and this many in total.
-// It repeats a test until a packet arrives.
+// A connectivity check tests at most this many pairs of hosts per pair of leaves,
+// and this many in total. It repeats a test until a packet arrives.
 const (
 	pairsOfLeaves = 4
 	mostPairs     = 4096
@@ -339,8 +340,8 @@ func (k *keeper) verify(ctx context.Context, r *report.Report) *loss {
 	return &loss{len(pairs), failed, err}
 }
 
-// overTCP returns the results of pairs that TCP does not pass between either: a program
-// may drop ICMP.
+// overTCP repeats the check over TCP, because a program may drop ICMP. It returns
+// the pairs that fail with TCP too.
 func (k *keeper) overTCP(ctx context.Context, s ping.Spaces, pairs []ping.Pair, list []ping.Result) []ping.Result {
 	answered := ping.TCP(ctx, s, pairs)
 	if slices.Contains(answered, true) {
@@ -456,7 +457,7 @@ func (k *keeper) howTo() error {
 	from, to := list[0], list[len(list)-1]
 	for _, h := range list[1:] {
 		if h.IP.Addr().Is6() == from.IP.Addr().Is6() {
-			to = h // the last one that it can reach
+			to = h // The example uses the last host that the first host can reach.
 		}
 	}
 	fmt.Fprintf(j.c.Out, "%d hosts; a command on %s: p4lb exec %s -- ping %v\n", len(list), from.Name, from.Name, to.IP.Addr())

@@ -17,11 +17,11 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// A linkChange is the change of a link by p4lb link.
+// A linkChange records how p4lb link has changed a link.
 type linkChange struct {
 	link   fabric.Link // current state of the link
 	random target.Random
-	routed bool // the plan has the link as it is
+	routed bool // whether the plan already has this state of the link
 }
 
 // NewLink returns the verb link.
@@ -231,7 +231,7 @@ func (k *keeper) setLinks(ctx context.Context, c *cli.Console, names []string, e
 	return k.writeNote()
 }
 
-// adjusted is a topology with the changes that the plan is to have.
+// adjusted returns a topology with the changes that the new plan requires.
 func adjusted(t *fabric.Topology, changes map[int]linkChange) (*fabric.Topology, error) {
 	links := slices.Clone(t.Links)
 	for at, c := range changes {

@@ -30,7 +30,7 @@ const (
 	idleShare = 0.05 // share of a core, in a network without traffic
 )
 
-// longestPeriod bounds the period that slow tasks can bring about.
+// longestPeriod is the longest period to which slow tasks can raise a parameter.
 const longestPeriod = time.Second
 
 // A pacedParameter is the time between packets that the controller sends.
@@ -42,7 +42,7 @@ type pacedParameter struct {
 }
 
 var paced = []pacedParameter{
-	{"tprobe", manifest.ProbeFlood, map[string]int{"tfail": 3}}, // HULA discards a path after a few periods
+	{"tprobe", manifest.ProbeFlood, map[string]int{"tfail": 3}}, // HULA discards a path after a few periods.
 	{"tpath", manifest.PathProbe, nil},
 }
 

@@ -72,8 +72,8 @@ Exit code 3: packets were lost.`,
 	return cmd
 }
 
-// ping runs in a goroutine of its own: it must read no field of the keeper but
-// through do.
+// ping runs in its own goroutine, so it may read the keeper's fields only inside
+// do.
 func (k *keeper) ping(ctx context.Context, j *pingJob, counted bool, names []string) error {
 	var prober ping.Prober
 	var trace ping.Trace

@@ -54,7 +54,7 @@ p4lb inspect --state FILE.`,
 	return cmd
 }
 
-// A deployment is one as ps lists it.
+// A deployment is a line of the output of ps.
 type deployment struct {
 	Folder   string            `json:"folder"`
 	Topology string            `json:"topology"`
@@ -107,7 +107,7 @@ func deployments(c *cli.Console) ([]deployment, error) {
 	return list, nil
 }
 
-// age prints how long ago something began, in its largest unit.
+// age prints the time since something began, in the largest unit that fits.
 func age(began time.Time) string {
 	d := time.Since(began)
 	switch {

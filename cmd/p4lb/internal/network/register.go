@@ -34,7 +34,7 @@ Use p4lb inspect to see decoded values.
 	return cmd
 }
 
-// A cellRange is cells of a register of one switch: from ≤ i < to.
+// A cellRange selects cells of a register of one switch: from ≤ i < to.
 type cellRange struct {
 	site     *site
 	sw       *reached

@@ -28,11 +28,12 @@ func warnOfStrain(c *cli.Console, x *spec.Experiment, t *fabric.Topology, world 
 	return err
 }
 
-// A cpuTime is how long the machine's processors have worked and rested, in ticks.
+// A cpuTime counts the ticks in which the machine's processors have worked and
+// rested.
 type cpuTime struct{ busy, idle float64 }
 
-// readCPU reads the times of all processors together; zero where the system does not
-// tell them.
+// readCPU reads the times of all processors together. It returns zero on systems
+// that do not report them.
 func readCPU() cpuTime {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -63,8 +64,8 @@ func parseCPU(line string) (t cpuTime) {
 // saturated is the CPU utilisation above which the machine affects the results.
 const saturated = 0.9
 
-// unreadBy returns the number of packets that the switches of a deployment have not
-// read in time, 0 if they do not count them.
+// unreadBy returns the number of packets that the switches of a deployment did not
+// read in time. It returns 0 if the switches do not count them.
 func unreadBy(ctx context.Context, c *cli.Console, state string) (n uint64) {
 	s, err := (&reach{state: state}).open(ctx, c, nil)
 	if err != nil {

@@ -146,7 +146,7 @@ const deployedTopology = "deployed.yaml"
 func (j *trafficJob) experiment(cmd *cobra.Command, d *deployed.Note) (*spec.Experiment, error) {
 	x := &spec.Experiment{
 		Name: "traffic", Seeds: spec.FirstSeeds(j.seeds), Metrics: j.metrics,
-		Schemes: []spec.Scheme{{Scheme: "ecmp"}}, // whatever runs: the flows do not depend on it
+		Schemes: []spec.Scheme{{Scheme: "ecmp"}}, // The program does not matter, because the flows do not depend on it.
 	}
 	x.Topology.Name = deployedTopology
 	x.Duration, x.Drain = spec.Time(j.duration), spec.Time(j.drain)
@@ -205,7 +205,7 @@ func (j *trafficJob) show(row *lab.Row, classes []spec.Class) error {
 	return cli.Show(j.c.Out, j.format, rows, list)
 }
 
-// A socketNetwork is the hosts of a deployment.
+// A socketNetwork opens sockets on the hosts of a deployment.
 type socketNetwork struct {
 	topo   *fabric.Topology
 	socket func(host string) (int, error)
@@ -227,7 +227,7 @@ func openSockets(d *deployed.Note, t *fabric.Topology) (*socketNetwork, error) {
 // Socket creates a socket on a host.
 func (n *socketNetwork) Socket(host string) (int, error) { return n.socket(host) }
 
-// Address is a host's.
+// Address returns a host's address.
 func (n *socketNetwork) Address(host string) netip.Addr { return n.topo.Host(host).IP.Addr() }
 
 // Close releases the hosts.

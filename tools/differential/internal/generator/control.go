@@ -6,7 +6,8 @@ import (
 	"github.com/p4lb/p4lb/tools/differential/internal/source"
 )
 
-// standardMetadata is the part of v1model's standard metadata that programs use.
+// standardMetadata returns the part of v1model's standard metadata that programs
+// use.
 func standardMetadata() *source.Struct {
 	bit := func(n int) source.Bits { return source.Bits{Width: n} }
 	return &source.Struct{Name: "standard_metadata_t", Fields: []source.Field{
