@@ -186,7 +186,8 @@ func (s *source) wrong(path, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", s.name, cmp.Or(lineOf(s.head(), path), 1), fmt.Errorf(format, args...))
 }
 
-// recirculated is the default of StatePaths. cutCopies is the variant with truncated copies.
+// These are state paths. recirculated is the default, and cutCopies truncates the
+// recirculated copies.
 const (
 	recirculated = "recirc"
 	cutCopies    = "recirc-cut"

@@ -250,7 +250,7 @@ func encodeMatch(f p4info.Field, m plan.Match, parts pool) *p4v1.FieldMatch {
 	return out
 }
 
-// wideNumber is number for values of up to 128 bits.
+// wideNumber returns a value of up to 128 bits in the form of number.
 func wideNumber(upper, v uint64) []byte {
 	if upper == 0 {
 		return number(v)
@@ -264,7 +264,7 @@ func ones(width int) *big.Int {
 	return n.Sub(n, big.NewInt(1))
 }
 
-// bytesOf is number for values of any width.
+// bytesOf returns a value of any width in the form of number.
 func bytesOf(n *big.Int) []byte {
 	if n.Sign() == 0 {
 		return []byte{0}

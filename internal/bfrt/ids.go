@@ -57,7 +57,7 @@ const (
 	LpfIndex
 	WredIndex
 	MemberOfGroup // the member that SelectorGetMember returns
-	GroupAsked    // the group of that member
+	GroupAsked    // the group that SelectorGetMember is asked about
 	ActionMemberStatus
 	MaxGroupSize
 	AdtOffset

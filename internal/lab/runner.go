@@ -188,7 +188,7 @@ func (r *Runner) begin(ctx context.Context, x *spec.Experiment, jobs []*Job) err
 	return r.KeepExperiment(ctx, k)
 }
 
-// settle sets Dir below Under, unless it is set.
+// settle chooses the folder Dir in the folder Under, unless Dir is already set.
 func (r *Runner) settle(k *Kept) {
 	if r.Dir == "" && r.Under != "" {
 		r.Dir = filepath.Join(r.Under, k.ID())

@@ -97,7 +97,7 @@ func Check(fsys fs.FS, name string, opts Options) (*Program, error) {
 	}
 	errs = errs.Clean()
 	if err := errs.Err(); err != nil {
-		if e := foreign(file); e != nil && foreignPackages[mainPackage(mainDecl(file)).Value] != "" { // most likely the cause of the others
+		if e := foreign(file); e != nil && foreignPackages[mainPackage(mainDecl(file)).Value] != "" { // The main package is of another architecture, which most likely causes the other errors.
 			return nil, append(syntax.Errors{e}, errs...)
 		}
 		return nil, err

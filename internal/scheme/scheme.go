@@ -185,7 +185,8 @@ func generateOnce(row codegen.Row, p codegen.Params) (*codegen.Program, error) {
 	return made, nil
 }
 
-// before caches texts and manifests by everything that they depend on, up to a few MB.
+// before caches texts and manifests, with everything that they depend on as the
+// key. It holds a few MB at most.
 var before = struct {
 	sync.Mutex
 	programs map[string]generatedBefore

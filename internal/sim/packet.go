@@ -141,7 +141,7 @@ func (p *Packet) fetch(bytes bool) {
 
 // claim prefetches the fields that a hop reads, for writing. Another core has written the packet.
 //
-// Hostile input: none, as above.
+// Hostile input: none. The instruction only moves cache lines.
 func (p *Packet) claim(bytes bool) {
 	asm.Claim(unsafe.Pointer(p), 2)
 	if bytes {
@@ -151,7 +151,7 @@ func (p *Packet) claim(bytes bool) {
 
 // fetchRest prefetches the fields that only a host reads.
 //
-// Hostile input: none, as above.
+// Hostile input: none. The instruction only moves cache lines.
 func (p *Packet) fetchRest() { asm.Prefetch(unsafe.Pointer(&p.Seq)) }
 
 // release returns a packet to the pool.
@@ -196,8 +196,8 @@ type trimming uint8
 
 const (
 	notTrimmed     trimming = iota
-	trimmedEarlier          // before the last switch port
-	trimmedAtLast           // at the switch port to the destination
+	trimmedEarlier          // cut off before the last switch port
+	trimmedAtLast           // cut off at the switch port to the destination
 )
 
 // A headers is the header bytes of a flow's packets in one direction.

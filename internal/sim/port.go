@@ -79,7 +79,7 @@ func (h *serveHandler) soon(next bool) {
 	}
 }
 
-// Hostile input: none, as above.
+// Hostile input: none. The instruction only moves cache lines.
 func (h *arriveHandler) soon(next bool) {
 	switch {
 	case h.wire.n == 0:

@@ -27,7 +27,7 @@ const bit<8> PROTOCOL_UDP = 17;
 
 const PortId_t CPU_PORT = 0;
 
-// Port 6 of each pipe leads round within the switch.
+// Port 6 of each pipe recirculates packets within the switch.
 const PortId_t RECIRCULATION = 6;
 const PortId_t PORT_OF_PIPE = 0x7F; // mask
 
@@ -133,16 +133,16 @@ struct ingress_metadata_t {
     bit<32>  level_1;
     bit<32>  level_2;
     bit<32>  level_3;
-    bit<8>   grid;  // the one drawn, of 256
-    bit<8>   end_0; // last grid of the path, then those between it and the one drawn
+    bit<8>   grid;  // the drawn grid, of 256
+    bit<8>   end_0; // last grid of the path, later the grids between it and the drawn grid
     bit<8>   end_1;
     bit<8>   end_2;
 }
 
 struct egress_metadata_t {
     ticks_t    now;  // arrival of the packet in egress
-    bit<1>     due;  // a report is
-    bit<8>     type; // its first byte
+    bit<1>     due;  // a report is due
+    bit<8>     type; // first byte of the report
     MirrorId_t session;
     PortId_t   port;
     bit<16>    sent; // utilisation of the link, 256 is full
@@ -186,12 +186,13 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -303,7 +304,7 @@ control Degree(in headers_t hdr, in ingress_metadata_t meta, inout bit<32> level
     }
 }
 
-// Else p4c for Tofino 2 puts it beside a bit that is set with it.
+// Without this, p4c for Tofino 2 places gid beside a bit that is set together with it.
 @pa_container_size("ingress", "meta.gid", 16)
 control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
                   in ingress_intrinsic_metadata_t ig,
@@ -472,8 +473,8 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         hdr.probe.maxdeg = min(meta.d, hdr.probe.maxdeg);
     }
 
-    // Several paths share a next hop: what counts is the best of them that a probe
-    // came along lately. Table 2 shows a degree of 4, which Table 1 does not have.
+    // Several paths share a next hop. The best of them with a recent probe counts.
+    // Table 2 shows a degree of 4, which Table 1 does not have.
     Degree(0) degree_0;
     Degree(1) degree_1;
     Degree(2) degree_2;
@@ -504,7 +505,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     }
 
     // The first path with grids up to the drawn one (QALL, Alg. 2 and Eq. 5),
-    // by differences that stop at 0.
+    // found by subtractions that saturate at 0.
     action compare() {
         meta.end_0 = meta.grid |-| meta.end_0;
         meta.end_1 = meta.grid |-| meta.end_1;

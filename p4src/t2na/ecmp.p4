@@ -64,7 +64,7 @@ struct ingress_metadata_t {
     slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
-    bit<12> draw; // decides about the path
+    bit<12> draw; // selects the path
 }
 
 struct egress_metadata_t {}
@@ -91,12 +91,13 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -199,7 +200,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 10;
     }
 
-    // All packets of a flow take the same path, whatever the load.
+    // All packets of a flow take the same path, regardless of the load.
     Hash<bit<12>>(HashAlgorithm_t.CRC32) flow_hash;
 
     apply {

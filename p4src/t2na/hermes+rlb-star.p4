@@ -22,7 +22,7 @@ typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<16> gid_t;   // the group of all paths to one destination
 typedef bit<8> slot_t;   // a path within its group
-typedef bit<16> level_t; // of congestion
+typedef bit<16> level_t; // level of congestion
 typedef bit<32> ticks_t; // time in 1024 ns
 typedef bit<16> delay_t; // a delay in 1024 ns
 typedef int<32> span_t;  // between two times: only signed differences wrap in a stateful ALU
@@ -33,7 +33,7 @@ const bit<8> PROTOCOL_UDP = 17;
 
 const PortId_t CPU_PORT = 0;
 
-// Port 6 of each pipe leads round within the switch.
+// Port 6 of each pipe recirculates packets within the switch.
 const PortId_t RECIRCULATION = 6;
 const PortId_t PORT_OF_PIPE = 0x7F; // mask
 
@@ -59,7 +59,7 @@ const bit<8> PROBE_CE = 2;    // it passed a long queue
 const bit<19> ECN_CELLS = 170;
 const level_t MARK = 0xFF00; // all probes are marked
 
-const level_t CLOSED = 0xF000; // no path is as bad
+const level_t CLOSED = 0xF000; // worse than any path
 
 const level_t GOOD = 0; // classes of paths; congested ones are CLOSED
 const level_t GREY = 0x1000;
@@ -171,7 +171,7 @@ header again_t {
     PortId_t port;  // input port of the packet
     ticks_t  since; // arrival of the packet
     ticks_t  sent;  // time of its recirculation
-    bit<32>  count; // how often
+    bit<32>  count; // number of recirculations
 }
 
 // The report of egress to ingress about a port.
@@ -221,9 +221,9 @@ struct ingress_metadata_t {
     PortId_t   port_3;
     bit<1>     own;      // a probe that starts at this switch
     PortId_t   in_port;  // input port of the packet, or port of the report
-    bit<32>    counted;  // bytes of it that are not counted yet
-    bit<32>    came;     // bytes that came in there
-    bit<32>    went;     // those that have left
+    bit<32>    counted;  // bytes of the packet that are not counted yet
+    bit<32>    came;     // bytes that arrived at in_port
+    bit<32>    went;     // bytes of them that have left
     bit<32>    Q;        // the ingress queue
     bit<32>    excess;   // of Q over Q_TH
     bit<32>    Q_before; // Q when the interval began
@@ -238,9 +238,9 @@ struct ingress_metadata_t {
     bit<1>     warned_1;
     bit<1>     warned_2;
     bit<1>     warned_3;
-    bit<1>     again;   // the packet has been round
-    bit<1>     round;   // it has to move
-    slot_t     then;    // and remember this
+    bit<1>     again;   // the packet has recirculated
+    bit<1>     round;   // the packet must recirculate
+    slot_t     then;    // slot to write after that
     level_t    level_0; // congestion of the paths
     level_t    level_1;
     level_t    level_2;
@@ -276,11 +276,11 @@ struct ingress_metadata_t {
     delay_t fast;     // margin below T_RTT_LOW
     delay_t late;     // excess over T_RTT_HIGH
     bit<1>  fresh;    // the flow is new
-    bit<12> draw_any; // decides about any path, and ties
+    bit<12> draw_any; // selects a random path, and breaks ties
     slot_t  slot_any;
-    bit<1>  large; // it has sent much
-    bit<32> rate;  // bytes sent in its window, if it has just ended
-    bit<32> spare; // margin below RATE_LIMIT
+    bit<1>  large; // the flow has sent many bytes
+    bit<32> rate;  // bytes that the flow sent in its window, if that has just ended
+    bit<32> spare; // margin of the rate below RATE_LIMIT
     delay_t rtt_h; // of the flow's path
     bit<8>  ecn_h;
     level_t class_h;
@@ -292,12 +292,12 @@ struct ingress_metadata_t {
     bit<8>  clearer_2;
     delay_t faster_3;
     bit<8>  clearer_3;
-    slot_t  other;      // the path to take otherwise
+    slot_t  other;      // the path to take instead
     ticks_t since;      // arrival of the packet
-    ticks_t spent;      // since then
-    ticks_t round_took; // the recirculation that the packet comes from
+    ticks_t spent;      // time since its arrival
+    ticks_t round_took; // duration of the packet's last recirculation
     bit<32> count;      // recirculations, including a possible next one
-    bit<32> limit;      // of them
+    bit<32> limit;      // of recirculations
     bit<32> beyond;     // excess recirculations
     delay_t elapsed;    // spent in 16 bits
     delay_t took;       // round_took in 16 bits
@@ -306,7 +306,7 @@ struct ingress_metadata_t {
     delay_t rtt_base;   // of the chosen path
     delay_t rtt_other;
     bit<1>  waits;       // the packet recirculates because no path is open
-    delay_t picked_base; // the same, apart from what the gain is computed with
+    delay_t picked_base; // the same values, before they are copied to compute the gain
     delay_t picked_other;
     delay_t gain; // of waiting
     delay_t over; // of the gain over one round
@@ -316,8 +316,8 @@ struct ingress_metadata_t {
 struct egress_metadata_t {
     bit<32>    bytes; // that arrived at the port and have left
     ticks_t    now;   // arrival of the packet in egress
-    bit<1>     due;   // a report is
-    bit<8>     type;  // its first byte
+    bit<1>     due;   // a report is due
+    bit<8>     type;  // first byte of the report
     MirrorId_t session;
     PortId_t   port;
     bit<1>     due_in; // a warning about the input port is due
@@ -330,7 +330,7 @@ struct egress_metadata_t {
 // The prediction for a port.
 struct warning_t {
     bit<32> closed; // 1: no good path
-    ticks_t until;  // a pause
+    ticks_t until;  // end of the pause
 }
 
 // The ingress queue when an interval began.
@@ -391,12 +391,13 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -429,7 +430,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         transition ethernet;
     }
 
-    // A packet of the packet generator begins with its number, others do not.
+    // A packet of the packet generator begins with its number, other packets do not.
     state round {
         transition select(pkt.lookahead<bit<8>>()) {
             AGAIN: again;
@@ -467,7 +468,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
 control Warning(in headers_t hdr, in ingress_metadata_t meta, in PortId_t port, inout bit<1> warned) {
     Register<warning_t, PortId_t>(PORTS) until;
 
-    // A warning is over if more than HOLD is left of it: the clock has wrapped.
+    // A warning that seems to last longer than HOLD has ended: the clock has wrapped.
     RegisterAction<warning_t, PortId_t, bit<1>>(until) tell = {
         void apply(inout warning_t held, out bit<1> expected) {
             if (held.closed != 0 || (span_t)(held.until - meta.now) > 0 && (span_t)(held.until - meta.now) <= (span_t)HOLD) {
@@ -1178,7 +1179,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         }
     };
 
-    // At the end of a window: the bytes that the flow sent in it.
+    // Returns, at the end of a window, the bytes that the flow sent in it.
     RegisterAction<window_t, bit<15>, bit<32>>(fl_rate) count_rate = {
         void apply(inout window_t held, out bit<32> bytes) {
             bytes = 0;
@@ -1392,7 +1393,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.level_3 = meta.level_3 | rank_3;
     }
 
-    // Of several that are as good the first counts from the one drawn on.
+    // Of several equally good paths, the first one from the drawn path on wins.
     table ranks {
         key = {
             meta.n: exact;
@@ -1418,7 +1419,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         size = 10;
     }
 
-    // The minimum of all, pair by pair.
+    // The minimum of all levels, pair by pair.
     action round_0() {
         meta.level_0 = min(meta.level_0, meta.level_1);
         meta.level_2 = min(meta.level_2, meta.level_3);

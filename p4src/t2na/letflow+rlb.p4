@@ -27,7 +27,7 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-// Port 6 of each pipe leads round within the switch.
+// Port 6 of each pipe recirculates packets within the switch.
 const PortId_t RECIRCULATION = 6;
 const PortId_t PORT_OF_PIPE = 0x7F; // mask
 
@@ -137,7 +137,7 @@ struct ingress_metadata_t {
     bit<16>  dport;
     ticks_t  now;    // arrival of the packet
     bit<32>  bytes;  // length of the IPv4 packet
-    bit<12>  draw;   // decides about the path
+    bit<12>  draw;   // selects the path
     bit<16>  flow;   // slot of the flow
     PortId_t port_0; // egress ports of the group's paths
     PortId_t port_1;
@@ -145,8 +145,8 @@ struct ingress_metadata_t {
     PortId_t port_3;
     PortId_t in_port; // input port of the packet, or port of the report
 
-    bit<32>    came;     // bytes that came in there
-    bit<32>    went;     // those that have left
+    bit<32>    came;     // bytes that arrived at in_port
+    bit<32>    went;     // bytes of them that have left
     bit<32>    Q;        // the ingress queue
     bit<32>    excess;   // of Q over Q_TH
     bit<32>    Q_before; // Q when the interval began
@@ -167,8 +167,8 @@ struct ingress_metadata_t {
 struct egress_metadata_t {
     bit<32>    bytes; // that arrived at the port and have left
     ticks_t    now;   // arrival of the packet in egress
-    bit<1>     due;   // a report is
-    bit<8>     type;  // its first byte
+    bit<1>     due;   // a report is due
+    bit<8>     type;  // first byte of the report
     MirrorId_t session;
     PortId_t   port;
 }
@@ -215,12 +215,13 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -260,7 +261,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
 control Warning(in headers_t hdr, in ingress_metadata_t meta, in PortId_t port, inout bit<1> warned) {
     Register<ticks_t, PortId_t>(PORTS) until;
 
-    // A warning is over if more than HOLD is left of it: the clock has wrapped.
+    // A warning that seems to last longer than HOLD has ended: the clock has wrapped.
     RegisterAction<ticks_t, PortId_t, bit<1>>(until) tell = {
         void apply(inout ticks_t held, out bit<1> expected) {
             if ((span_t)(held - meta.now) > 0 && (span_t)(held - meta.now) <= (span_t)HOLD) {

@@ -29,7 +29,7 @@ const bit<8> PROTOCOL_UDP = 17;
 
 const PortId_t CPU_PORT = 0;
 
-// Port 6 of each pipe leads round within the switch.
+// Port 6 of each pipe recirculates packets within the switch.
 const PortId_t RECIRCULATION = 6;
 const PortId_t PORT_OF_PIPE = 0x7F; // mask
 
@@ -128,7 +128,7 @@ header again_t {
     PortId_t port;  // input port of the packet
     ticks_t  since; // arrival of the packet
     ticks_t  sent;  // time of its recirculation
-    bit<32>  count; // how often
+    bit<32>  count; // number of recirculations
 }
 
 // The report of egress to ingress about a port.
@@ -175,9 +175,9 @@ struct ingress_metadata_t {
     PortId_t   port_3;
     bit<1>     own;      // a probe that starts at this switch
     PortId_t   in_port;  // input port of the packet, or port of the report
-    bit<32>    counted;  // bytes of it that are not counted yet
-    bit<32>    came;     // bytes that came in there
-    bit<32>    went;     // those that have left
+    bit<32>    counted;  // bytes of the packet that are not counted yet
+    bit<32>    came;     // bytes that arrived at in_port
+    bit<32>    went;     // bytes of them that have left
     bit<32>    Q;        // the ingress queue
     bit<32>    excess;   // of Q over Q_TH
     bit<32>    Q_before; // Q when the interval began
@@ -192,9 +192,9 @@ struct ingress_metadata_t {
     bit<1>     warned_1;
     bit<1>     warned_2;
     bit<1>     warned_3;
-    bit<1>     again;  // the packet has been round
-    bit<1>     round;  // it has to move
-    slot_t     then;   // and remember this
+    bit<1>     again;  // the packet has recirculated
+    bit<1>     round;  // the packet must recirculate
+    slot_t     then;   // slot to write after that
     gid_t      here;   // the number of this leaf, if a probe has arrived
     bit<32>    path;   // of the probe
     ticks_t    trip;   // its duration
@@ -208,17 +208,17 @@ struct ingress_metadata_t {
     delay_t rtt_2;
 
     delay_t rtt_3;
-    bit<32> cell;       // whose turn it is, from 0
+    bit<32> cell;       // number of the flow's cell, from 0
     bit<32> last;       // n - 1
     bit<32> first;      // path of the flow's first cell
-    bit<32> sum;        // that and the turn of the cell
-    bit<12> draw;       // decides about first
-    slot_t  other;      // the path to take otherwise
+    bit<32> sum;        // first plus the number of the cell
+    bit<12> draw;       // selects first
+    slot_t  other;      // the path to take instead
     ticks_t since;      // arrival of the packet
-    ticks_t spent;      // since then
-    ticks_t round_took; // the recirculation that the packet comes from
+    ticks_t spent;      // time since its arrival
+    ticks_t round_took; // duration of the packet's last recirculation
     bit<32> count;      // recirculations, including a possible next one
-    bit<32> limit;      // of them
+    bit<32> limit;      // of recirculations
     bit<32> beyond;     // excess recirculations
     delay_t elapsed;    // spent in 16 bits
     delay_t took;       // round_took in 16 bits
@@ -234,8 +234,8 @@ struct ingress_metadata_t {
 struct egress_metadata_t {
     bit<32>    bytes; // that arrived at the port and have left
     ticks_t    now;   // arrival of the packet in egress
-    bit<1>     due;   // a report is
-    bit<8>     type;  // its first byte
+    bit<1>     due;   // a report is due
+    bit<8>     type;  // first byte of the report
     MirrorId_t session;
     PortId_t   port;
 }
@@ -243,7 +243,7 @@ struct egress_metadata_t {
 // The prediction for a port.
 struct warning_t {
     bit<32> closed; // 1: no good path
-    ticks_t until;  // a pause
+    ticks_t until;  // end of the pause
 }
 
 // The ingress queue when an interval began.
@@ -299,12 +299,13 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -337,7 +338,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         transition ethernet;
     }
 
-    // A packet of the packet generator begins with its number, others do not.
+    // A packet of the packet generator begins with its number, other packets do not.
     state round {
         transition select(pkt.lookahead<bit<8>>()) {
             AGAIN: again;
@@ -375,7 +376,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
 control Warning(in headers_t hdr, in ingress_metadata_t meta, in PortId_t port, inout bit<1> warned) {
     Register<warning_t, PortId_t>(PORTS) until;
 
-    // A warning is over if more than HOLD is left of it: the clock has wrapped.
+    // A warning that seems to last longer than HOLD has ended: the clock has wrapped.
     RegisterAction<warning_t, PortId_t, bit<1>>(until) tell = {
         void apply(inout warning_t held, out bit<1> expected) {
             if (held.closed != 0 || (span_t)(held.until - meta.now) > 0 && (span_t)(held.until - meta.now) <= (span_t)HOLD) {

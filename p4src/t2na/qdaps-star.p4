@@ -27,7 +27,7 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-// Port 6 of each pipe leads round within the switch.
+// Port 6 of each pipe recirculates packets within the switch.
 const PortId_t RECIRCULATION = 6;
 const PortId_t PORT_OF_PIPE = 0x7F; // mask
 
@@ -37,8 +37,8 @@ const bit<8> REPORT = 0xFF;          // first byte of a report
 
 const bit<16> TYPE_OVERLAY = 0x88B6;
 
-// Delays are compared as their difference to one of them, plus this, so that
-// they stay above 0.
+// Delays are compared as differences to the first measured one. AHEAD is added so
+// that the differences stay above 0.
 const ticks_t AHEAD = 0x40000000;
 
 const span_t LONGEST_QUEUE = 0x20000; // 134 ms
@@ -124,7 +124,7 @@ struct ingress_metadata_t {
     bit<32>  len_3;
     bit<1>   received; // the packet carries news from another leaf
     slot_t   tag;      // feedback about a path of the other leaf to this leaf
-    bit<12>  draw_a;   // decides about a path
+    bit<12>  draw_a;   // selects a path
     bit<12>  draw_b;
     slot_t   slot_a; // the drawn path
     slot_t   slot_b;
@@ -140,19 +140,19 @@ struct ingress_metadata_t {
     bit<32>  len_m;
     bit<32>  path;  // of a leaf to this leaf
     ticks_t  took;  // the packet's delay on it
-    ticks_t  told;  // the feedback
+    ticks_t  told;  // delay in the feedback
     ticks_t  way_0; // one-way delays of this leaf's paths
     ticks_t  way_1;
     ticks_t  way_2;
     ticks_t  way_3;
     ticks_t  base;  // delay of the first measured path, minus AHEAD
-    ticks_t  start; // that and the time
+    ticks_t  start; // base plus the current time
 }
 
 struct egress_metadata_t {
     ticks_t    now;  // arrival of the packet in egress
-    bit<1>     due;  // a report is
-    bit<8>     type; // its first byte
+    bit<1>     due;  // a report is due
+    bit<8>     type; // first byte of the report
     MirrorId_t session;
     PortId_t   port;
     bit<32>    len; // of the queue
@@ -197,12 +197,13 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -725,7 +726,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
 
     // The arrival time of a packet at the other leaf (Section III-D), by its clock.
     // Every measured delay contains the offset of the clocks, so the offset cancels
-    // where two of them are compared: with the first path that is measured.
+    // when a delay is compared with the delay of the first measured path.
     action add_ways() {
         meta.len_0 = meta.len_0 + meta.way_0;
         meta.len_1 = meta.len_1 + meta.way_1;
@@ -813,9 +814,9 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.len_3 = meta.len_3 + AHEAD;
     }
 
-    // Eq. 2 the other way round: the path is free to change if the packet leaves
-    // after the flow's last one, or if that would be further ahead than any queue:
-    // it is long ago and the clock has wrapped.
+    // Eq. 2, inverted: the flow may change its path if the packet leaves after its last
+    // packet. It may also do so if the last packet seems to leave later than any queue
+    // allows: that packet left long ago, and the clock has wrapped since.
     RegisterAction<order_t, bit<15>, slot_t>(fl) keep_order = {
         void apply(inout order_t held, out slot_t slot) {
             if ((span_t)(meta.leaves - held.D) > 0 || (span_t)(held.D - meta.leaves) > LONGEST_QUEUE) {

@@ -26,7 +26,7 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-// Port 6 of each pipe leads round within the switch.
+// Port 6 of each pipe recirculates packets within the switch.
 const PortId_t RECIRCULATION = 6;
 const PortId_t PORT_OF_PIPE = 0x7F; // mask
 
@@ -105,7 +105,7 @@ struct ingress_metadata_t {
     bit<32>  len_1;
     bit<32>  len_2;
     bit<32>  len_3;
-    bit<12>  draw_a; // decides about a path
+    bit<12>  draw_a; // selects a path
     bit<12>  draw_b;
     slot_t   slot_a; // the drawn path
     slot_t   slot_b;
@@ -123,8 +123,8 @@ struct ingress_metadata_t {
 
 struct egress_metadata_t {
     ticks_t    now;  // arrival of the packet in egress
-    bit<1>     due;  // a report is
-    bit<8>     type; // its first byte
+    bit<1>     due;  // a report is due
+    bit<8>     type; // first byte of the report
     MirrorId_t session;
     PortId_t   port;
     bit<32>    len; // of the queue
@@ -167,12 +167,13 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -540,9 +541,9 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.leaves = meta.leaves_m;
     }
 
-    // Eq. 2 the other way round: the path is free to change if the packet leaves
-    // after the flow's last one, or if that would be further ahead than any queue:
-    // it is long ago and the clock has wrapped.
+    // Eq. 2, inverted: the flow may change its path if the packet leaves after its last
+    // packet. It may also do so if the last packet seems to leave later than any queue
+    // allows: that packet left long ago, and the clock has wrapped since.
     RegisterAction<order_t, bit<15>, slot_t>(fl) keep_order = {
         void apply(inout order_t held, out slot_t slot) {
             if ((span_t)(meta.leaves - held.D) > 0 || (span_t)(held.D - meta.leaves) > LONGEST_QUEUE) {

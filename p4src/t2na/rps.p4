@@ -53,7 +53,7 @@ struct ingress_metadata_t {
     gid_t   gid;
     bit<8>  n;    // paths in the group; 0: no choice
     slot_t  slot; // the chosen path
-    bit<12> draw; // decides about the path
+    bit<12> draw; // selects the path
 }
 
 struct egress_metadata_t {}
@@ -80,7 +80,8 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);

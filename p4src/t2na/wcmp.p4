@@ -64,8 +64,8 @@ struct ingress_metadata_t {
     slot_t  slot;  // the chosen path
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
-    bit<8>  grid;  // the one drawn, of 256
-    bit<8>  end_0; // last grid of the path, then those between it and the one drawn
+    bit<8>  grid;  // the drawn grid, of 256
+    bit<8>  end_0; // last grid of the path, later the grids between it and the drawn grid
     bit<8>  end_1;
     bit<8>  end_2;
 }
@@ -94,12 +94,13 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -196,7 +197,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     }
 
     // The first path with grids up to the drawn one (QALL, Alg. 2 and Eq. 5),
-    // by differences that stop at 0.
+    // found by subtractions that saturate at 0.
     action compare() {
         meta.end_0 = meta.grid |-| meta.end_0;
         meta.end_1 = meta.grid |-| meta.end_1;

@@ -23,7 +23,7 @@ typedef bit<32> ticks_t; // time in 1024 ns
 typedef int<32> span_t; // between two times: only signed differences wrap in a stateful ALU
 
 const bit<16> TYPE_IPV4 = 0x0800;
-// Port 68 of each pipe leads round within the switch.
+// Port 68 of each pipe recirculates packets within the switch.
 const PortId_t RECIRCULATION = 68;
 const PortId_t PORT_OF_PIPE = 0x7F; // mask
 
@@ -89,7 +89,7 @@ struct ingress_metadata_t {
     bit<32>  len_1;
     bit<32>  len_2;
     bit<32>  len_3;
-    bit<12>  draw_a; // decides about a path
+    bit<12>  draw_a; // selects a path
     bit<12>  draw_b;
     slot_t   slot_a; // the drawn path
     slot_t   slot_b;
@@ -103,8 +103,8 @@ struct ingress_metadata_t {
 
 struct egress_metadata_t {
     ticks_t    now;  // arrival of the packet in egress
-    bit<1>     due;  // a report is
-    bit<8>     type; // its first byte
+    bit<1>     due;  // a report is due
+    bit<8>     type; // first byte of the report
     MirrorId_t session;
     PortId_t   port;
     bit<32>    len; // of the queue
@@ -140,7 +140,8 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);

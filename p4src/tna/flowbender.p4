@@ -91,7 +91,7 @@ struct ingress_metadata_t {
     bit<16> dport;
     bit<8>  flags; // of TCP, else 0
     ticks_t now;   // arrival of the packet
-    bit<12> draw;  // decides about the path
+    bit<12> draw;  // selects the path
     bit<16> flow;  // slot of the flow
     bit<32> step;  // the weight of the acknowledgement
     bit<32> score; // of the epoch that has ended; above 0 the flow gets another hash
@@ -133,12 +133,13 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): tcp;
             (5, 0, PROTOCOL_UDP): ports;
@@ -304,8 +305,8 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.score = heed_echo.execute(meta.flow);
     }
 
-    // Of a CRC16 the bits that count would stay as they are where only a few bits of
-    // v change.
+    // In a CRC16, the bits that select the path would not change if only a few bits of
+    // v do.
     Hash<bit<12>>(HashAlgorithm_t.CRC32) flow_hash;
 
     RegisterAction<bit<8>, bit<16>, bit<8>>(fb_v) tell_number = {

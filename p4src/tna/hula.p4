@@ -27,7 +27,7 @@ const bit<8> PROTOCOL_UDP = 17;
 
 const PortId_t CPU_PORT = 192;
 
-// Port 68 of each pipe leads round within the switch.
+// Port 68 of each pipe recirculates packets within the switch.
 const PortId_t RECIRCULATION = 68;
 const PortId_t PORT_OF_PIPE = 0x7F; // mask
 
@@ -116,7 +116,7 @@ struct ingress_metadata_t {
     bit<16>  sport; // of TCP or UDP, else 0
     bit<16>  dport;
     ticks_t  now;   // arrival of the packet
-    bit<12>  draw;  // decides about the path
+    bit<12>  draw;  // selects the path
     bit<16>  flow;  // slot of the flow
     bit<1>   own;   // a probe that starts at this switch
     PortId_t link;  // of the report, or input port of the probe
@@ -126,14 +126,14 @@ struct ingress_metadata_t {
     bit<16>  util;  // of the probe's path
     slot_t   hop;   // the best path
     bit<16>  least; // utilisation of the best path
-    bit<16>  lost;  // margin over the probe's
-    bit<1>   old;   // it has no recent probe
+    bit<16>  lost;  // its margin over the utilisation in the probe
+    bit<1>   old;   // the best path has no recent probe
 }
 
 struct egress_metadata_t {
     ticks_t    now;  // arrival of the packet in egress
-    bit<1>     due;  // a report is
-    bit<8>     type; // its first byte
+    bit<1>     due;  // a report is due
+    bit<8>     type; // first byte of the report
     MirrorId_t session;
     PortId_t   port;
     bit<16>    sent; // utilisation of the link, 256 is full
@@ -180,12 +180,13 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -239,7 +240,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
 
 // Ingress: route and path.
 
-// Else p4c for Tofino 2 puts it beside a bit that is set with it.
+// Without this, p4c for Tofino 2 places gid beside a bit that is set together with it.
 @pa_container_size("ingress", "meta.gid", 16)
 // Half of a register cell only fits a container of its own width.
 @pa_container_size("ingress", "meta.least", 16)
@@ -418,8 +419,8 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.util = max(meta.load, hdr.probe.util);
     }
 
-    // The best path changes for one that is as good, and with every probe that came
-    // along it.
+    // The best path changes if a probe reports one that is at least as good. It is also
+    // updated by every probe that took the best path itself.
     RegisterAction<best_t, gid_t, bit<16>>(best) note_probe = {
         void apply(inout best_t held, out bit<16> util) {
             if (meta.util <= held.util || held.hop == meta.slot) {

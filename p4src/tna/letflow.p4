@@ -74,7 +74,7 @@ struct ingress_metadata_t {
     bit<16> sport; // of TCP or UDP, else 0
     bit<16> dport;
     ticks_t now;   // arrival of the packet
-    bit<12> draw;  // decides about the path
+    bit<12> draw;  // selects the path
     bit<16> flow;  // slot of the flow
     bit<1>  fresh; // a flowlet begins
 }
@@ -108,12 +108,13 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;

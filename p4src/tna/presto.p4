@@ -71,11 +71,11 @@ struct ingress_metadata_t {
     bit<16> dport;
     bit<32> bytes; // length of the IPv4 packet
     bit<16> flow;  // slot of the flow
-    bit<32> cell;  // whose turn it is, from 0
+    bit<32> cell;  // number of the flow's cell, from 0
     bit<32> last;  // n - 1
     bit<32> first; // path of the flow's first cell
-    bit<32> sum;   // that and the turn of the cell
-    bit<12> draw;  // decides about first
+    bit<32> sum;   // first plus the number of the cell
+    bit<12> draw;  // selects first
 }
 
 struct egress_metadata_t {}
@@ -111,12 +111,13 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;

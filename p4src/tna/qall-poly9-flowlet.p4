@@ -18,7 +18,7 @@ typedef bit<48> mac_t;
 typedef bit<32> ipv4_addr_t;
 typedef bit<16> gid_t;   // the group of all paths to one destination
 typedef bit<8> slot_t;   // a path within its group
-typedef bit<8> level_t;  // of congestion
+typedef bit<8> level_t;  // level of congestion
 typedef bit<32> ticks_t; // time in 1024 ns
 
 typedef int<32> span_t; // between two times: only signed differences wrap in a stateful ALU
@@ -27,7 +27,7 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_TCP = 6;
 const bit<8> PROTOCOL_UDP = 17;
 
-// Port 68 of each pipe leads round within the switch.
+// Port 68 of each pipe recirculates packets within the switch.
 const PortId_t RECIRCULATION = 68;
 const PortId_t PORT_OF_PIPE = 0x7F; // mask
 
@@ -108,16 +108,16 @@ struct ingress_metadata_t {
     level_t  level_2;
     level_t  level_3;
     bit<1>   fresh; // a flowlet begins
-    bit<8>   grid;  // the one drawn, of 256
-    bit<8>   end_0; // last grid of the path, then those between it and the one drawn
+    bit<8>   grid;  // the drawn grid, of 256
+    bit<8>   end_0; // last grid of the path, later the grids between it and the drawn grid
     bit<8>   end_1;
     bit<8>   end_2;
 }
 
 struct egress_metadata_t {
     ticks_t    now;  // arrival of the packet in egress
-    bit<1>     due;  // a report is
-    bit<8>     type; // its first byte
+    bit<1>     due;  // a report is due
+    bit<8>     type; // first byte of the report
     MirrorId_t session;
     PortId_t   port;
     bit<8>     L;        // queue occupancy in steps, 9 is full
@@ -167,12 +167,13 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // With options the checksum counts as wrong: the deparser has no space for options.
+    // A packet with options is treated as if its checksum were wrong, because the
+    // deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
         meta.bad_checksum = ipv4_checksum.verify();
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -390,7 +391,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
     }
 
     // The first path with grids up to the drawn one (QALL, Alg. 2 and Eq. 5),
-    // by differences that stop at 0.
+    // found by subtractions that saturate at 0.
     action compare() {
         meta.end_0 = meta.grid |-| meta.end_0;
         meta.end_1 = meta.grid |-| meta.end_1;

@@ -38,10 +38,11 @@ const port_t CPU_PORT = 255; // input port of the controller's probes
 const bit<16> TYPE_PROBE = 0x88B6;
 const bit<16> PROBES_UP = 900; // multicast group
 
-// A path counts as silent after this many missing probes in a row.
+// A path counts as silent after this many consecutive missing probes.
 const bit<16> MISSED = 3;
-// Probes of slow paths arrive late: a number that is at most this far behind is of a late
-// probe. One that is further behind is of a sender that counts from 0 again.
+// Probes of slow paths arrive late. A number that is at most this far behind belongs
+// to a late probe. One that is further behind means that the sender has restarted
+// at 0.
 const bit<16> LATE = 1024;
 
 const bit<32> PORTS = 512;   // ports of the switch
@@ -174,7 +175,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -290,7 +291,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
-    // The path of the flow's flowlet, unless the gap since the last packet ends it.
+    // The path of the flowlet, if the gap since the flow's last packet has not ended it.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);

@@ -459,7 +459,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         clone_preserving_field_list(CloneType.I2E, SESSION_CNM + (bit<32>)meta.in_port, FIELDS_CNM);
     }
 
-    // The rank of a path by RTT, and whether its port may be paused.
+    // Computes the rank of a path by RTT, and whether its port may be paused.
     action rank_path(in slot_t slot, in port_t port, out bit<40> key) {
         bit<32> t;
         time_us_t until;

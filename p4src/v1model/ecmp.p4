@@ -74,7 +74,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -162,7 +162,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
-    // All packets of a flow take the same path, whatever the load. The low
+    // All packets of a flow take the same path, regardless of the load. The low
     // bits of CRC16 hardly vary with consecutive ports; the bits of CRC32 do.
     action hash_flow() {
         hash(meta.slot, HashAlgorithm.crc32, 8w0,

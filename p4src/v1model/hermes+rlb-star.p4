@@ -216,7 +216,7 @@ struct metadata_t {
     bit<40>   next; // of the next path
     bit<40>   fastest;
     bit<32>   sent; // bytes of the flow
-    bit<32>   rate; // bytes per window, lately
+    bit<32>   rate; // bytes that the flow recently sent per window
     bit<32>   rtt;  // of the flow's path
     bit<8>    ecn;
     bool      moving;    // the flow has a path
@@ -273,7 +273,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -498,7 +498,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         clone_preserving_field_list(CloneType.I2E, SESSION_CNM + (bit<32>)meta.in_port, FIELDS_CNM);
     }
 
-    // The rank of a path by RTT, and whether its port may be paused.
+    // Computes the rank of a path by RTT, and whether its port may be paused.
     action rank_path(in slot_t slot, in port_t port, out bit<40> key) {
         bit<32> t;
         time_us_t until;
@@ -510,7 +510,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         time_us_t away = meta.now - heard;
         bit<32> least = away[47:32] == 0 ? away[31:0] : 0xFFFFFFFF;
         t = away > 2 * T_PATH ? least : t;
-        // Probes are missing for longer than a pause lasts: the path has failed.
+        // A path has failed if its probes are missing for longer than a pause lasts.
         meta.overdue = away > 16 * T_PATH ? meta.overdue | 16w1 << slot : meta.overdue;
         warn_until.read(until, (bit<32>)port);
         bit<1> broken;

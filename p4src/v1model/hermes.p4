@@ -121,7 +121,7 @@ struct metadata_t {
     slot_t  first; // ties prefer this path and then the following ones
     bit<12> here;  // the number of this leaf, if a probe has arrived
     bit<32> sent;  // bytes of the flow
-    bit<32> rate;  // bytes per window, lately
+    bit<32> rate;  // bytes that the flow recently sent per window
     bit<32> rtt;   // of the flow's path
     bit<8>  ecn;
     bool    moving;    // the flow has a path
@@ -155,7 +155,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;

@@ -154,7 +154,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -270,7 +270,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         size = 4096;
     }
 
-    // The path of the flow's flowlet, unless the gap since the last packet ends it.
+    // The path of the flowlet, if the gap since the flow's last packet has not ended it.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);

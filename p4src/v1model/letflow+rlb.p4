@@ -218,7 +218,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -438,7 +438,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         clone_preserving_field_list(CloneType.I2E, SESSION_CNM + (bit<32>)meta.in_port, FIELDS_CNM);
     }
 
-    // The rank of a path by RTT, and whether its port may be paused.
+    // Computes the rank of a path by RTT, and whether its port may be paused.
     action rank_path(in slot_t slot, in port_t port, out bit<40> key) {
         bit<32> t;
         time_us_t until;
@@ -513,7 +513,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         hdr.rc.base_port = (bit<16>)meta.base;
     }
 
-    // The path of the flow's flowlet, unless the gap since the last packet ends it.
+    // The path of the flowlet, if the gap since the flow's last packet has not ended it.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,
              {hdr.ipv4.src, hdr.ipv4.dst, hdr.ipv4.protocol, meta.sport, meta.dport}, FLOWS);

@@ -216,7 +216,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -436,7 +436,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         clone_preserving_field_list(CloneType.I2E, SESSION_CNM + (bit<32>)meta.in_port, FIELDS_CNM);
     }
 
-    // The rank of a path by RTT, and whether its port may be paused.
+    // Computes the rank of a path by RTT, and whether its port may be paused.
     action rank_path(in slot_t slot, in port_t port, out bit<40> key) {
         bit<32> t;
         time_us_t until;

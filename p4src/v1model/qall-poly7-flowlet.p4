@@ -201,7 +201,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -362,7 +362,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         q_C.write(port, C);
     }
 
-    // The path of the flow's flowlet, unless the gap since the last packet ends it.
+    // The path of the flowlet, if the gap since the flow's last packet has not ended it.
     // Each packet stores its time; the paper's Algorithm 1 omits this.
     action find_flow() {
         hash(meta.flow, HashAlgorithm.crc16, 32w0,

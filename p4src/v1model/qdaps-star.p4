@@ -37,7 +37,7 @@ const bit<8> FIELDS_REPORT = 1;
 
 const bit<16> TYPE_OVERLAY = 0x88B6;
 
-// Ranks after every path.
+// NO_PATH ranks after every path.
 const bit<56> NO_PATH = 0xFFFFFFFFFFFFFF;
 // The longest possible wait in a queue, in us. If the last packet of a flow would
 // arrive later than that, its arrival time is from another clock: before the first
@@ -172,7 +172,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;
@@ -337,7 +337,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     // Finds the least delay of all measured paths. A path that was never measured
-    // counts as fast as this one: it is tried, and so gets measured.
+    // counts as fast as this one, so that packets try it and thereby measure it.
     action find_nearest(in slot_t slot) {
         bit<48> way;
         owd.read(way, (bit<32>)meta.gid << 4 | (bit<32>)slot);
@@ -374,8 +374,8 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         bit<48> way;
         owd.read(way, (bit<32>)meta.gid << 4 | (bit<32>)slot);
         way = way == 0 ? meta.nearest : way;
-        // By how much the packet would arrive before the flow's last one. If it would
-        // arrive after it, the difference wraps to a value above any queue.
+        // The time by which the packet would arrive before the flow's last one. If it
+        // would arrive later, the difference wraps to a value above any queue.
         bit<48> early = meta.left - QD - way;
         bool qualifies = !meta.known || early > LONGEST_QUEUE;
         bit<48> load = QD + way - meta.nearest;

@@ -34,7 +34,7 @@ const bit<32> EGRESS_CLONE = 2;     // of instance_type
 const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
 const bit<8> FIELDS_REPORT = 1;
 
-// Ranks after every path.
+// NO_PATH ranks after every path.
 const bit<56> NO_PATH = 0xFFFFFFFFFFFFFF;
 
 const bit<32> PORTS = 512;   // ports of the switch
@@ -147,7 +147,7 @@ parser LbParser(packet_in pkt, out headers_t hdr, inout metadata_t meta, inout s
 
     state ipv4 {
         pkt.extract(hdr.ipv4);
-        // Only a first fragment without options has its ports at this position.
+        // The ports are at this position only in a first fragment without options.
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, PROTOCOL_TCP): ports;
             (5, 0, PROTOCOL_UDP): ports;

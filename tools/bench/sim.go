@@ -127,8 +127,7 @@ func hop(n *sim.Network, interval time.Duration) error {
 	return n.Run(sim.Forever)
 }
 
-// busy creates the network for a number of cores, or for one with ties as planned, and
-// starts a flow from each host.
+// busy creates the network and starts a flow from each host.
 func (b simBench) busy(ctx context.Context, cores int) (n *sim.Network, closing func(), err error) {
 	if n, closing, err = b.network(ctx, 256, cores); err != nil {
 		return nil, nil, err

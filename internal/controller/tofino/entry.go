@@ -104,8 +104,8 @@ func (t *table) key(e *p4v1.TableEntry) (*wire.TableKey, error) {
 	return k, nil
 }
 
-// back translates an entry of BfRt. It omits key fields that match everything, as P4Runtime
-// requires.
+// back translates an entry of BfRt to P4Runtime. It omits key fields that match
+// everything, as P4Runtime requires.
 func (t *table) back(e *wire.TableEntry) *p4v1.TableEntry {
 	out := &p4v1.TableEntry{TableId: t.p4.ID, IsDefaultAction: e.GetIsDefaultEntry()}
 	for _, f := range t.keys {

@@ -132,7 +132,7 @@ type LeafSpine struct {
 	Spines           int     `yaml:"spines"`
 	Parallel         int     `yaml:"parallel"`
 	Hosts            int     `yaml:"hosts"`
-	Rails            bool    `yaml:"rails"`    // hosts are numbered across leaves
+	Rails            bool    `yaml:"rails"`    // hosts are numbered round-robin over the leaves
 	DualToR          bool    `yaml:"dual-tor"` // each host has a second port, at the next leaf
 	Oversubscription float64 `yaml:"oversubscription"`
 	Buffer           Size    `yaml:"buffer"`

@@ -61,7 +61,8 @@ func ofTraffic(t *fabric.Topology, list []Traffic, load float64, length time.Dur
 	return all, connections, nil
 }
 
-// A hostPairConnections numbers the connections of a traffic by pairs of hosts.
+// A hostPairConnections maps each pair of hosts to the number of its connection,
+// within one entry of traffic.
 type hostPairConnections map[[2]int]int32
 
 // connect assigns a flow to the connection of its hosts, if the traffic has connections.

@@ -46,7 +46,7 @@ type trigger struct {
 // An activation is a connection that activates a trigger.
 type activation struct {
 	place int32
-	acked bool // activates when its last byte is acknowledged
+	acked bool // it activates when its last byte is acknowledged, not when that arrives
 }
 
 // waitsFor returns the waits for some activations.

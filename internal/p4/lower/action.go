@@ -154,7 +154,7 @@ func (l *lowerer) primitives(c *code) []*bmv2.Primitive {
 	return out
 }
 
-// primitive emits one primitive.
+// primitive converts an instruction to a primitive of BMv2.
 func (l *lowerer) primitive(i *instr) *bmv2.Primitive {
 	p := &bmv2.Primitive{Op: i.prim, Parameters: make([]*bmv2.Expr, 0, len(i.args)), SourceInfo: l.source(i.at)}
 	for k, a := range i.args {

@@ -347,5 +347,5 @@ type generic struct {
 	self   Type // the instance whose arguments are the type parameters
 	insts  []Type
 	spend  func(steps int)   // see maxWork
-	found  map[uint64][]Type // instances by the likeness of their arguments, if there are many
+	found  map[uint64][]Type // instances by a hash of their arguments, if there are many
 }

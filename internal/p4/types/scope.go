@@ -67,7 +67,7 @@ type env struct {
 	control  bool         // inside a control
 	table    bool         // inside a table
 	head     syntax.Expr  // the expression of a switch, without parentheses
-	inSelect bool         // a keyset of a select
+	inSelect bool         // the expression is a keyset of a select
 }
 
 // A place is the kind of the innermost body with statements.

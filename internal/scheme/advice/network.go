@@ -122,7 +122,8 @@ func Of(t *fabric.Topology) (n Network, err error) {
 	n.Paths, n.Hops = len(paths), len(paths[0].Nodes)-1
 	n.follow(t, paths)
 	if n.Buffer == 0 {
-		// A port counts its share of a shared buffer, in full packets.
+		// The ports share the buffer, so each counts an equal part, in packets of
+		// 1500 bytes.
 		n.Buffer = int(leaves[0].Buffer) / len(t.Ports(leaves[0].Name)) / 1500
 	}
 	return n, nil

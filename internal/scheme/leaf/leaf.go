@@ -133,7 +133,7 @@ var leafTables = map[string]func(*rig){
 	},
 }
 
-// drawn fills a table that maps a randomly selected path to its port.
+// drawn fills a table that maps the number of a randomly chosen path to its port.
 func (l *rig) drawn(name string) {
 	table, action := "LbIngress.path"+name, "LbIngress.set_port"+name
 	if l.widths[action] == nil {
@@ -154,7 +154,7 @@ func countTo(n int) []int {
 	return list
 }
 
-// value returns a function that maps parameter names to values.
+// value returns a function that looks up a parameter by its name.
 func (l *rig) value(values map[string]int64) func(string) int64 {
 	return func(name string) int64 { return values[name] }
 }

@@ -116,7 +116,8 @@ func located(file string, err error) error {
 	return err
 }
 
-// checkVersion runs first, because another version may use the same keys with other meanings.
+// checkVersion rejects other versions. It runs before other checks, because another
+// version may use the same keys with other meanings.
 func checkVersion(file string, root tree.Node) error {
 	if root.Kind != tree.Object {
 		return &Error{File: file, Line: root.Line, Msg: fmt.Sprintf("want keys with values, not %v: the first is version: %d", root.Kind, Version)}

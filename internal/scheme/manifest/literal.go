@@ -181,7 +181,7 @@ func (e Each) Words() []string { return strings.Fields(string(e)) }
 // maxRange is the maximum number of entries that one entry of a manifest expands to.
 const maxRange = 1 << 16
 
-// Range reads a word such as 0..7.
+// Range reads a range of numbers, such as 0..7, from a word of an Each.
 func Range(word string) (from, to int, ok bool) {
 	a, b, ok := strings.Cut(word, "..")
 	from, errA := strconv.Atoi(a)
@@ -246,7 +246,8 @@ var scopes = []scope{
 	{"path", "each path to the preceding object", nil},
 }
 
-// reached reports whether there are paths to the objects of a word.
+// reached reports whether the objects of a word are destinations, to which a switch
+// has paths.
 func reached(word string) bool {
 	return slices.Contains([]string{"host", "route", "leaf", "group", "server"}, word)
 }

@@ -10,7 +10,8 @@ type Register struct {
 	Index Index `json:"index,omitempty"`
 	Size  int   `json:"size,omitempty"`  // number of cells; 0: as in the program
 	Width int   `json:"width,omitempty"` // bits of a cell; 0: as in the program
-	// Each is the number of cells per group, in a register that stores memories.
+	// Each is the number of cells per group. It is set in registers that remember
+	// earlier choices of the group.
 	Each int `json:"each,omitempty"`
 
 	Content
@@ -53,14 +54,15 @@ type Content struct {
 	Internal bool   `json:"internal,omitempty"`
 	Symbol   string `json:"symbol,omitempty"` // symbol in the paper
 
-	// Event and Of describe a moment or a deadline: the event, and the label of the register that
-	// it concerns. For example, {kind: moment, event: heard, of: q_C} is the last time at which
-	// q_C was received.
+	// Event and Of describe a moment or a deadline. Event is the event at that time, and Of is
+	// the label of the register concerned. For example, {kind: moment, event:
+	// heard, of: q_C} is the last time at which the switch received q_C.
 	Event Event  `json:"event,omitempty"`
 	Of    string `json:"of,omitempty"`
 	// Reports is the egress register with the reported value that this register stores.
 	Reports string `json:"reports,omitempty"`
-	// Per is the register with the total count that this one is a share of.
+	// Per is the label of the register that counts the total. This register counts
+	// a share of it.
 	Per string `json:"per,omitempty"`
 	// Window is the time constant of a decaying rate.
 	Window Duration `json:"window,omitempty"`

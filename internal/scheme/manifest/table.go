@@ -240,17 +240,21 @@ func (Fact) Words() []Word {
 	}
 }
 
-// Baked contains precomputed entries of a table: one for each key; the first key field
-// counts up fastest.
+// Baked contains precomputed entries of a table, one for each key. In the order of
+// entries, the first key field changes fastest.
 type Baked struct {
 	Action string     `json:"action"`
 	Keys   []BakedKey `json:"keys"`
 
-	// Values are the action's arguments for each key. If there are too many keys, Weights
-	// contains the weight of each level of a path instead. The arguments are then the cumulative
-	// shares, out of Total, of all paths but the last. If all weights are 0, paths with level
-	// Zero have equal weights, and if there are none, all paths. Without Values and Weights, the
-	// controller's fit provides the values.
+	// Values are the action's arguments for each key.
+	//
+	// If there are too many keys, Weights replaces Values. It contains the weight
+	// of each level of a path. The arguments are then the cumulative shares of all
+	// paths but the last, in parts of Total. If all weights are 0, the paths with
+	// level Zero share equally; without such a path, all paths do.
+	//
+	// Without Values and Weights, the controller computes the values from its
+	// fitted polynomial.
 	Values  []int `json:"values,omitempty"`
 	Weights []int `json:"weights,omitempty"`
 	Total   int   `json:"total,omitempty"`

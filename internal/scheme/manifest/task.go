@@ -26,7 +26,7 @@ type Task struct {
 	Repeat              // repetition of the frames to send
 	Frame  []FrameField `json:"frame,omitempty"`
 	In     Expr         `json:"in,omitzero"` // port at which the frame arrives; default: the CPU port
-	// Returns is the switch's register that changes when a frame comes back.
+	// Returns is the register of the switch that changes when a frame comes back.
 	Returns string `json:"returns,omitempty"`
 
 	Meaning string `json:"meaning,omitempty"` // explanation for readers

@@ -52,12 +52,12 @@ func (c hash) choose(p *pass) int {
 	return int(c.PathHash(p.Flow) % uint64(p.n))
 }
 
-// uniform is a random choice: RPS and LetFlow.
+// uniform chooses a random path, as RPS and LetFlow do.
 type uniform struct{ *Switch }
 
 func (c uniform) choose(p *pass) int { return c.random(p.n) }
 
-// inTurn is DRB: packets to a destination take the paths in turn.
+// inTurn sends the packets to a destination over the paths in turn, as DRB does.
 type inTurn struct {
 	*Switch
 	next byGroup[int]
@@ -79,9 +79,9 @@ func (c *inTurn) choose(p *pass) int {
 	return slot
 }
 
-// presto is Presto: the parts of a flow take the paths in turn. The first part takes a random
-// path, so that not all flows start on the same path. On hardware it takes the path of the flow's
-// hash, from which the parts count on.
+// presto sends the parts of a flow over the paths in turn, as Presto does. The
+// first part takes a random path, so that not all flows start on the same path. On
+// hardware, the hash of the flow determines its first path.
 type presto struct{ *Switch }
 
 func (c presto) choose(p *pass) int {
@@ -110,8 +110,8 @@ func (o *shuffle) draw(s *Switch, k, n int) int {
 	return drawn
 }
 
-// least is the least loaded path. Of equally loaded paths it takes the first one, starting from a
-// random path.
+// least chooses the least loaded path. Of equally loaded paths it takes the first
+// one, starting from a random path.
 type least struct{ *Switch }
 
 func (c least) choose(p *pass) int {
@@ -149,21 +149,23 @@ func (c least) ofFour(p *pass) int {
 	return equals[c.random(len(equals))]
 }
 
-// sampled is DRILL(d, m): it takes the least loaded among d different random paths and the m
-// remembered paths of earlier decisions. The first of equally loaded paths wins.
+// sampled implements DRILL(d, m). It takes the least loaded among d different
+// random paths and the m paths remembered from earlier decisions. The first of
+// equally loaded paths wins.
 //
-// Hardware draws all paths at once, so they may be equal. It stores the least loaded of them
-// before it reads the remembered path.
+// Hardware draws all paths at once, so they may be equal. It stores the least
+// loaded of them before it reads the remembered path.
 type sampled struct {
 	*Switch
 	best   byGroup[lastBest]
-	byHost map[uint32]*lastBest // replaces the memory by group: see Variant.HostMemory
+	byHost map[uint32]*lastBest // if set, replaces the memory of each group: see Variant.HostMemory
 }
 
 // A lastBest holds the paths chosen in the last M decisions, latest first.
 type lastBest [maxMemory]path
 
-// recall returns the memory that applies to a packet.
+// recall returns the memory to use for a packet: its destination host's or its
+// group's.
 func (c *sampled) recall(p *pass) []path {
 	if !c.cfg.HostMemory {
 		return c.best.of(p.Group)[:c.cfg.M]
@@ -179,9 +181,10 @@ func (c *sampled) recall(p *pass) []path {
 	return m[:c.cfg.M]
 }
 
-// remembered returns the slot of a remembered path on hardware. With more than 8 paths, the ports
-// of the two drawn paths and of the remembered path are looked up. If the group has become
-// smaller, the slots beyond it refer to its remaining paths.
+// remembered returns the slot of a remembered path on hardware. With more than 8
+// paths, the switch looks up the ports of the two drawn paths and of the remembered
+// path. If the group has become smaller, the slots beyond it refer to its remaining
+// paths.
 func (c *sampled) remembered(m path, n int) int {
 	if c.cfg.Paths > 8 && c.cfg.Granularity == "packet" {
 		return m.there() % n
@@ -189,7 +192,7 @@ func (c *sampled) remembered(m path, n int) int {
 	return m.there()
 }
 
-// maxMemory is the largest M.
+// maxMemory is the largest number of remembered paths, M.
 const maxMemory = 4
 
 func (c *sampled) choose(p *pass) int {
@@ -221,7 +224,7 @@ func (c *sampled) choose(p *pass) int {
 		if c.tofino() {
 			look(c.remembered(m, p.n))
 		} else {
-			look(m.in(p.n)) // compare the path again at its old place: nothing is less than itself
+			look(m.in(p.n)) // The path at its old place is compared again: that changes nothing, because no load is less than itself.
 		}
 	}
 	if len(held) > 0 {
@@ -234,10 +237,10 @@ func (c *sampled) choose(p *pass) int {
 	return slot
 }
 
-// grid chooses a path in proportion to its weight (QALL Alg. 2, Eq. 5). Path i has W_i grids. The
-// number of the drawn grid, counted from 1, determines the path. Weights from the controller
-// apply to flows (WCMP). CRC32 of the flow then replaces the random number, because 16 bits do
-// not reach all grids.
+// grid chooses a path in proportion to its weight (QALL Alg. 2, Eq. 5). Path i has
+// W_i grids, and the number of a randomly drawn grid, counted from 1, determines
+// the path. Weights from the controller apply to flows (WCMP). CRC32 of the flow
+// then replaces the random number, because 16 bits do not reach all grids.
 type grid struct{ *Switch }
 
 func (c grid) choose(p *pass) int {
@@ -245,7 +248,7 @@ func (c grid) choose(p *pass) int {
 		switch {
 		case c.cfg.Granularity == "flow" && c.cfg.Edge:
 			return pick(c.grids(p), uint64(p.Flow.Hash())%grids)
-		case c.cfg.Granularity == "flow": // a hash other than the flow slot's
+		case c.cfg.Granularity == "flow": // This hash differs from the one that selects the flow slot.
 			return pick(c.grids(p), p.Flow.pathHash(true)%grids)
 		}
 		return pick(c.grids(p), c.cfg.Random(0, grids-1))

@@ -46,8 +46,8 @@ func (c *ConWeave) Set(name string, number int64) bool {
 	return true
 }
 
-// A WovenPath holds the slots of a path, one byte per switch, the first switch in the lowest
-// byte.
+// A WovenPath lists the slots of a path: one byte per switch, the first switch in
+// the lowest byte.
 type WovenPath uint32
 
 // WovenHops is the largest number of switches in a path.
@@ -84,7 +84,8 @@ type WovenSource[Leaf comparable] struct {
 	busy  map[leafPath[Leaf]]int64 // by path: the time until which it counts as busy
 }
 
-// never is a cut-off time that lies after all packets.
+// never is the cut-off time of a flow that waits for no reply. It is later than
+// every packet.
 const never = int64(1<<63 - 1)
 
 // A sourceFlow is the state of a flow in the source ToR.
@@ -234,8 +235,9 @@ func (s *WovenSink) takeRerouted(state *sinkFlow, a *Arrival, room bool, now int
 	}
 }
 
-// estimate returns the time at which to resume the queue of a flow. It assumes that the TAIL
-// follows the last packet on the old path at the distance with which they were sent.
+// estimate returns the time at which to resume the queue of a flow. It assumes that
+// the TAIL arrives as long after the last packet on the old path as it was sent
+// after it.
 func (s *WovenSink) estimate(state *sinkFlow, now int64) int64 {
 	if !state.old {
 		return now + s.Wait + s.Resume

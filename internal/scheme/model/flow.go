@@ -11,8 +11,8 @@ type Flow struct {
 	Protocol     uint8
 	Sport, Dport uint16
 
-	// Upper is the common upper part of IPv6 addresses, of which Src and Dst are the lower part.
-	// nil: the programs forward only IPv4.
+	// Upper is the upper part that all IPv6 addresses share. Src and Dst contain
+	// the lower part. nil: the programs forward only IPv4.
 	Upper *[12]byte
 }
 

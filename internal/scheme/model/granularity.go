@@ -25,7 +25,7 @@ func newGranularity(s *Switch) granularity {
 	return nil
 }
 
-// A path is a remembered path; the zero path is none.
+// A path is a remembered path. The zero value means that no path is remembered.
 type path uint8
 
 func remember(slot int) path { return path(slot + 1) }
@@ -180,8 +180,9 @@ func (g *adaptive) decide(p *pass) int {
 	return g.renew(p)
 }
 
-// rehash is FlowBender. The hash of a flow includes a number, V. V changes when the share of an
-// epoch's acknowledgements that echo a congestion mark exceeds Marked.
+// rehash implements FlowBender. The hash of a flow includes a number, V. V changes
+// when too large a share of an epoch's acknowledgements, more than Marked, echo a
+// congestion mark.
 type rehash struct {
 	*Switch
 	flows [Flows]echoes
@@ -207,9 +208,9 @@ func (c *rehash) choose(p *pass) int {
 	return int(p.Flow.pathHash(c.cfg.Edge, v) % uint64(p.n))
 }
 
-// heed processes an acknowledgement, which concerns the reverse flow. Hardware only processes
-// acknowledgements for its own hosts. There, the acknowledgement that ends an epoch is also the
-// first of the next.
+// heed processes an acknowledgement, which concerns the reverse flow. Hardware only
+// processes acknowledgements for its own hosts. On hardware, the acknowledgement
+// that ends an epoch is also the first of the next.
 func (c *rehash) heed(p *Packet, now Time) {
 	if c.tofino() && p.Group >= 0 {
 		return

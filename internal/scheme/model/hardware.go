@@ -6,11 +6,12 @@ import (
 	"slices"
 )
 
-// Hardware describes the differences of a Tofino, which its manifests declare as
-// deviations. A nil Hardware is a switch that computes as in the papers.
+// Hardware describes how a Tofino differs from the papers. The manifests declare
+// these differences as deviations. A nil Hardware is a switch that computes as in
+// the papers.
 //
 //   - Times count in 1024 ns, queues in cells.
-//   - Paths are drawn by 12 bits of a random number or hash, divided evenly, or in proportion to weights by a byte, of whose values each path has its share.
+//   - Paths are drawn by 12 bits of a random number or hash. The values are divided evenly, or in proportion to weights: then a byte selects the path, and each path owns a share of the byte's values.
 //   - A register is accessed once. A stored value is exchanged before it is read, and path 0 is the initial value. Slots beyond the group size repeat its paths.
 //   - Congestion has few levels, which come from tables.
 type Hardware struct {
@@ -19,7 +20,7 @@ type Hardware struct {
 
 	// The contents of the tables that replace arithmetic.
 	Index   []int // QALL's levels, for 16 occupancies, 16 intervals and 2 trends; the occupancy is the fastest index
-	Weights []int // weights by level; the last level is for absent paths and paths without news
+	Weights []int // weights by level; the last level stands for absent paths and for paths without recent reports
 	Zero    []int // if all weights are 0, paths with these levels get equal weights
 }
 
@@ -84,14 +85,14 @@ func (s *Switch) flowSlot(f Flow) uint16 {
 // draws is the number of values of a random draw that is divided among paths.
 const draws = 1 << 12
 
-// spread returns the path, of n, for a draw.
+// spread returns the path that a draw selects among n equally likely paths.
 func spread(draw uint64, n int) int { return int(((draw%draws+1)*uint64(n) - 1) / draws) }
 
 // grids is the number of grids of a weighted draw.
 const grids = 1 << 8
 
-// pick returns the path of a grid. The first path has at least one grid, and the last path gets
-// what rounding leaves.
+// pick returns the path of a grid. The first path has at least one grid, and the
+// last path has the grids that are left after rounding.
 func pick(weights []int, grid uint64) int {
 	total, end := 0, 0
 	for _, w := range weights {
@@ -147,7 +148,7 @@ func steps(most int64) (shift int) {
 // packet is the average length of a queued packet in bytes.
 const packet = 1500
 
-// A baked is QALL's index as a hardware table, by L and T in 16 steps each.
+// A baked contains QALL's index as a hardware table, by L and T in 16 steps each.
 type baked struct {
 	levels         []int
 	cells, waiting int // number of bits dropped

@@ -303,7 +303,7 @@ func (s *Switch) setCopy(name string, slot, index int, v uint64) bool {
 	switch {
 	case name == "rtt":
 		s.paths.of(index)[slot].rtt = uint32(v)
-	case name == "until" && s.guard != nil: // two numbers in a cell: see hardware
+	case name == "until" && s.guard != nil: // the upper half is the failure, the lower half the time
 		s.SetFaulty(index, v>>32 != 0)
 		s.guard.until[index] = Time(uint32(v)) << tickShift
 	default:

@@ -1,8 +1,9 @@
 package model
 
-// hermes is Hermes (its Algorithm 2). A new flow gets a path of the best available class, and
-// of these the least used one. The flow keeps its path unless the path is congested, the flow is
-// large and slow, and another path is notably better.
+// hermes implements Hermes (its Algorithm 2). A new flow gets a path of the best
+// available class, and of these the least used one. The flow keeps its path unless
+// the path is congested, the flow is large and slow, and another path is notably
+// better.
 type hermes struct {
 	*Switch
 	flows [Flows]struct {
@@ -58,9 +59,10 @@ func (c *hermes) choose(p *pass) int {
 // rateLimit returns the share R of a link's rate, in bytes per 2^Window µs.
 func (c *hermes) rateLimit() uint32 { return uint32(c.capacity() * c.cfg.R / 100) }
 
-// best returns the path with the lowest rate in the best class. With a path to
-// compare, it only considers notably better paths. Ties are resolved in turn from a
-// random path on. The default is the compared path, or the flow's own.
+// best returns the path with the lowest rate in the best class. If the flow has a
+// path to compare, best considers only notably better paths. It resolves ties in
+// turn, starting from a random path. If no path qualifies, it returns the compared
+// path, or else the flow's own.
 func (c *hermes) best(p *pass, than *pathState) int {
 	first := c.random(p.n)
 	slot, best := p.held, [2]uint32{congested, 0}
@@ -81,10 +83,11 @@ func (c *hermes) best(p *pass, than *pathState) int {
 	return slot
 }
 
-// hermesHardware is Hermes on hardware. The flow's path is read before it is known whether the
-// flow moves. If it moves, the packet recirculates to write the new path, and packets
-// behind it use the old path meanwhile. Rates are bytes in consecutive windows; the
-// rate of a path is the utilisation of its first link in eighths.
+// hermesHardware implements Hermes on hardware. The switch reads the flow's path
+// before it knows whether the flow moves. If the flow moves, its packet
+// recirculates to write the new path, and packets behind it use the old path
+// meanwhile. Rates are bytes in consecutive windows. The rate of a path is the
+// utilisation of its first link in eighths.
 type hermesHardware struct {
 	hermes
 	windows [Flows]struct {

@@ -18,20 +18,23 @@ type estimate struct {
 	at    Time
 }
 
-// Variant.Steps and Variant.HeardNews select the behaviour of CONGA in conweave-ns3. It uses the
-// estimator of CONGA's paper: all loads of a switch decay together, by a fifth every 50 µs, so a
-// busy link holds the bytes of 250 µs. In the programs each load decays separately, as in HULA.
-// The load of a link that was idle for 2^Window µs is then 0, while the paper's estimator still
-// has a third of it.
+// Variant.Steps and Variant.HeardNews make CONGA behave as in conweave-ns3, with
+// the estimator of CONGA's paper. There, all loads of a switch decay together, by a
+// fifth every 50 µs. A busy link then holds the bytes of 250 µs.
+//
+// In the programs each load decays separately, as in HULA. The load of a link that
+// was idle for 2^Window µs is then 0, while the paper's estimator still has a third
+// of it.
 const (
 	stepEvery = 50  // µs
 	stepWhole = 250 // µs
 	newsLife  = 500 // µs: information expires at this age, and is checked at this interval
 )
 
-// A fades tracks the common decay of a switch's loads, which starts with its first packet.
+// A fades records how far the loads of a switch have decayed in common. The decay
+// starts with the switch's first packet.
 type commonDecay struct {
-	on    bool // false: each load decays separately
+	on    bool // whether the loads decay together; otherwise each decays separately
 	begun bool
 	began Time
 	taken int
@@ -81,8 +84,8 @@ func (l *load) egress(d Departure, now Time) (Report, bool) {
 	if l.tofino() {
 		sent := l.filters[d.Port].add(&l.cfg.Params, d.Len, l.elapsed(now))
 		l.egressSide[d.Port] = estimate{sent, now}
-		// Hardware limits the rate of a port's reports. For RLB's departures the period is T_b.
-		// Hermes needs only one report per window.
+		// Hardware limits how often a port reports. For RLB's departures the period
+		// is T_b. Hermes needs only one report per window.
 		period := l.cfg.Tb
 		if l.cfg.Choice == "cautious" && l.guard != nil {
 			period = l.cfg.Hardware.Interval(1000 << l.cfg.Window)
@@ -116,8 +119,8 @@ func (l *load) count(port, bytes int, now Time) {
 
 func (l *load) learn(r Report, now Time) { l.ingressSide[r.Port] = estimate{r.Sent, now} }
 
-// sent returns the load of a port as known at ingress. A reported load is valid until the next
-// report is overdue, at twice T_b. On hardware it does not expire.
+// sent returns the load of a port as ingress knows it. A reported load is valid
+// until the next report is overdue, at twice T_b. On hardware it does not expire.
 func (l *load) sent(port int, now Time) uint32 {
 	if l.tofino() {
 		return l.ingressSide[port].bytes
@@ -178,8 +181,8 @@ func (s *Switch) Probe(p Probe, port int, now Time) (Probe, bool) {
 	return p, false
 }
 
-// utilisation is HULA's signal: the best path to each destination, by the utilisation of its
-// busiest link.
+// utilisation implements HULA's signal. It remembers the best path to each
+// destination, judged by the utilisation of the path's busiest link.
 type utilisation struct {
 	load
 	best byGroup[bestHop]
@@ -191,9 +194,10 @@ type bestHop struct {
 	at   Time
 }
 
-// probe replaces the best path if the probe's path is better, if the probe took the best path
-// itself, or if the best path had no probe for too long. Hardware cannot read the time as well:
-// it also accepts an equally good path, and discards an expired best path when it is requested.
+// probe updates the best path. The probe's path becomes the best path if it is
+// better, if it already is the best path, or if the best path had no probe for too
+// long. Hardware cannot also read the time. It therefore accepts an equally good
+// path as well, and discards an expired best path when a packet asks for it.
 func (u *utilisation) probe(p Probe, slot, port int, now Time) Probe {
 	util := max(p.Util, u.sent(port, now))
 	b := u.best.of(p.Origin)
@@ -214,7 +218,7 @@ type bestOf struct{ *Switch }
 func (c bestOf) choose(p *pass) int {
 	best := c.signal.(*utilisation).best.of(p.Group)
 	if c.tofino() {
-		drawn := c.random(p.n) // hardware draws for every packet
+		drawn := c.random(p.n) // Hardware draws a random number for every packet, even if it does not use it.
 		if best.hop == 0 || p.now.Since(best.at) > c.cfg.TFail {
 			return drawn
 		}
@@ -226,9 +230,10 @@ func (c bestOf) choose(p *pass) int {
 	return c.random(p.n)
 }
 
-// degree is DHLB's signal: a load degree for each path (Table 2; the degree 4 there is a
-// misprint, because Table 1 has none). Of the paths with the same next hop, the best one with a
-// recent probe counts. A path is silent, with degree 0, if probes arrive only on other paths.
+// degree implements DHLB's signal, a load degree for each path. (Degree 4 in the
+// paper's Table 2 is a misprint, because Table 1 has none.) Of the paths with the
+// same next hop, the best one with a recent probe counts. A path is silent, with
+// degree 0, if probes arrive only on other paths.
 type degree struct {
 	load
 	degrees byGroup[[MaxPaths]pathDegree]
@@ -247,8 +252,8 @@ func (d *degree) silent(group, slot int) bool {
 	return *d.newest.of(group)-d.degrees.of(group)[slot].seq > missed
 }
 
-// forget is the hardware's replacement for comparing sequence numbers: it discards the paths of a
-// group if no probe has arrived on any of them for long.
+// forget replaces the comparison of sequence numbers on hardware. It discards the
+// paths of a group if no probe has arrived on any of them for long.
 func (d *degree) forget(p *pass) {
 	for slot := range p.n {
 		k := &d.degrees.of(p.Group)[slot]
@@ -260,7 +265,7 @@ func (d *degree) forget(p *pass) {
 
 type pathDegree struct {
 	degree uint8
-	seq    uint16 // newest of the origin when the last probe arrived on the path
+	seq    uint16 // the newest sequence number of the origin when the last probe arrived on the path
 	at     Time
 	known  bool // on hardware: the path has had a probe, and exists
 }

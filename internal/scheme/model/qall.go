@@ -6,13 +6,13 @@ import (
 	"github.com/p4lb/p4lb/fitting"
 )
 
-// behaviour is QALL's signal: the behaviour of a port's queue, which ingress converts to a
-// congestion index when reports arrive.
+// behaviour implements QALL's signal. Egress observes how a port's queue behaves,
+// and ingress converts the reports to a congestion index.
 //
-// Egress (Alg. 3) measures L, the occupancy that a packet met, T, the time since the packet
-// before it, and V, whether L last rose or fell. The paper does not define V for equal L. Here V
-// keeps its value, which is initially falling. A port that has never sent counts as idle, with T
-// = tau.
+// Egress (Alg. 3) measures three values: L, the occupancy that a packet met; T, the
+// time since the packet before it; and V, whether L last rose or fell. The paper
+// does not define V for equal L. Here V keeps its value, which is initially
+// falling. A port that has never sent counts as idle, with T = tau.
 type behaviour struct {
 	*Switch
 	reporter
@@ -90,8 +90,8 @@ func (b *behaviour) weight(p *pass, slot int) uint32 {
 	return max(b.cmax-min(b.cmax, b.cost(p, slot)), b.cmax>>8, 1)
 }
 
-// eq4 is Eq. 4, C = L(tau-T)V, with T limited to tau, because the paper's C would be negative
-// beyond it.
+// eq4 computes Eq. 4, C = L(tau-T)V. It limits T to tau, because the paper's C
+// would be negative beyond it.
 type eq4 struct{ tau Time }
 
 func (q *eq4) congestion(r Report) uint32 {
@@ -100,14 +100,14 @@ func (q *eq4) congestion(r Report) uint32 {
 
 func (q *eq4) max() uint32 { return 255 * uint32(q.tau) * Rising }
 
-// fitted is Eq. 11 to 13, or any other polynomial.
+// fitted computes Eq. 11 to 13, or any other polynomial.
 type fitted struct {
 	poly fitting.Poly
 	cmax int64
 }
 
-// patternMax is C_max if the controller sets the polynomial. The controller scales it to this
-// value.
+// patternMax is C_max if the controller sets the polynomial. The controller scales
+// the polynomial so that its maximum has this value.
 const patternMax = 1000
 
 func newFitted(p Params) *fitted {

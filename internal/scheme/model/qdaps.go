@@ -1,24 +1,28 @@
 package model
 
-// qdaps is QDAPS and, with one-way delays, QDAPS*: it chooses the shortest queue in
-// which a packet leaves after the flow's last packet (Section III-B).
+// qdaps implements QDAPS and, with one-way delays, QDAPS*. It chooses the shortest
+// of the queues in which a packet leaves after the flow's last packet (Section
+// III-B).
 //
 // The paper's "d output ports" are the first D of the qualifying ports in a random
-// order, or all of them. If none qualifies, the packet follows the last one, whose
-// queue keeps the order.
+// order, or all of them. If none qualifies, the packet follows the flow's last
+// packet, whose queue keeps the order.
 type qdaps struct {
 	*Switch
 	signal waiter
 	flows  [Flows]struct {
-		expected Time // when the last packet leaves; QDAPS*: when it arrives, by the other leaf's clock
+		expected Time // when the last packet leaves; for QDAPS*, when it arrives, by the other leaf's clock
 		path     path
 	}
 }
 
-// qdapsHardware is QDAPS on hardware. The flow's register can be accessed only once. The path is
-// therefore chosen first, as in DRILL, and used if the packet leaves after the flow's last
-// packet. A difference of more than half the clock's range also counts as later, unless it is
-// within the longest queueing time. Beyond this time the flow is new.
+// qdapsHardware implements QDAPS on hardware. The switch can access the flow's
+// register only once. It therefore chooses the path first, as in DRILL, and uses it
+// if the packet leaves after the flow's last packet.
+//
+// The switch also treats a difference of more than half the clock's range as later,
+// unless the difference is within the longest queueing time. Beyond this time the
+// flow is new.
 type qdapsHardware struct {
 	sampled
 	flows [Flows]struct {
@@ -106,8 +110,9 @@ func (c *qdaps) lane(p *pass, slot int, expected Time) lane {
 	l := lane{slot: slot}
 	l.len, l.delay = c.signal.queueing(p, slot)
 	if o, ok := c.signal.(*oneWay); ok {
-		// expected and the delays contain the same clock offset. If expected is later than any
-		// queue allows, it is from before a wrap, and the flow is new.
+		// expected and the delays contain the same clock offset. If expected is
+		// later than any queue allows, it was stored before the clock wrapped, and
+		// the flow is new.
 		takes := l.delay + o.way(p, slot)
 		l.load = int64(takes.Since(o.reference(p)))
 		l.qualifies = p.held < 0 || expected.Since(p.now).Since(takes) > longestWait
@@ -135,19 +140,19 @@ func (q *queue) join(port int) {
 
 func (q *queue) way(*pass, int) Time { return 0 }
 
-// oneWay is the signal of QDAPS*: the local queues, and the one-way delays between leaves, which
-// packets carry in both directions. Each delay includes the offset between the leaves' clocks. 0
-// marks a path that was never measured.
+// oneWay implements the signal of QDAPS*: the local queues, and the one-way delays
+// between leaves, which packets carry in both directions. Each delay includes the
+// offset between the leaves' clocks. 0 marks a path that was never measured.
 type oneWay struct {
 	queue
 	to, from byGroup[[MaxPaths]Time]
 }
 
-// longestWait exceeds the queueing time in any queue, in µs.
+// longestWait is a time, in µs, that is longer than the wait in any queue.
 const longestWait = 1 << 18
 
-// way returns the delay of a path. A path that was never measured has the delay of the reference,
-// so that packets try it.
+// way returns the delay of a path. A path that was never measured has the reference
+// delay, so that packets try it.
 func (o *oneWay) way(p *pass, slot int) Time {
 	if way := o.to.of(p.Group)[slot]; way != 0 {
 		return way
@@ -155,8 +160,9 @@ func (o *oneWay) way(p *pass, slot int) Time {
 	return o.reference(p)
 }
 
-// reference returns the delay for comparing the others: the smallest measured one; on hardware,
-// the first measured one; 0 if no path is measured.
+// reference returns the delay with which other delays are compared. It is the
+// smallest measured delay; on hardware, the first measured one; without
+// measurements, 0.
 func (o *oneWay) reference(p *pass) (least Time) {
 	ways := o.to.of(p.Group)
 	if o.tofino() {
@@ -175,8 +181,8 @@ func (o *oneWay) reference(p *pass) (least Time) {
 	return least
 }
 
-// cost returns what hardware compares: the time to the other leaf on a path, by that leaf's
-// clock, relative to the reference.
+// cost returns the value that hardware compares. It is the time at which a packet
+// reaches the other leaf on a path, by that leaf's clock, minus the reference.
 func (o *oneWay) cost(p *pass, slot int) uint32 {
 	if !o.tofino() {
 		return o.queue.cost(p, slot)

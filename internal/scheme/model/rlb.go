@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// rlb is RLB in combination with any scheme. It includes RLB*, with its limits to recirculation
-// and the failed ports that the controller detects.
+// rlb implements RLB in combination with any scheme. It includes RLB*, with its
+// limits to recirculation and the failed ports that the controller detects.
 type rlb struct {
 	*Switch
 	star  bool
@@ -22,7 +22,7 @@ type rlb struct {
 	feeder [512]uint16 // by egress port: ingress port of the last packet; only with relays
 
 	reports reporter    // limits reports, on hardware
-	left    [512]uint32 // bytes that arrived at a port and have left the switch
+	left    [512]uint32 // The bytes that arrived at a port, and the bytes that have left the switch since.
 }
 
 // An ingressQueue counts the bytes in the switch that came from an ingress port. RLB predicts PFC
@@ -37,11 +37,13 @@ type ingressQueue struct {
 	arrived, left uint32
 }
 
-// occupy computes bytes on hardware. More bytes may seem to have left than arrived, after the
-// controller has reset the counters or one of them has wrapped.
+// occupy computes the bytes of an ingress port that are in the switch, on hardware.
+// More bytes may seem to have left than arrived, after the controller has reset the
+// counters or one of them has wrapped.
 func (q *ingressQueue) occupy() { q.bytes = q.arrived - min(q.arrived, q.left) }
 
-// A Suboptimal selects the next path that RLB considers if a path may be paused.
+// A Suboptimal determines the order in which RLB considers other paths if a path
+// may be paused.
 type Suboptimal uint8
 
 // The orders of paths, by the values of the parameter.
@@ -180,7 +182,8 @@ func (g *rlb) depart(d Departure, r *Report, now Time) (due bool) {
 	return false
 }
 
-// timeRound measures the duration of a recirculation, between two queueing times.
+// timeRound measures the duration of a recirculation, from one queueing to the
+// next.
 func (g *rlb) timeRound(d Departure) {
 	if r := &d.Packet.Round; r.queued != 0 && !g.cfg.LoopQueue {
 		g.loop = Time(uint32(d.Queued) - r.queued)
@@ -255,8 +258,8 @@ func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 	return slot, false
 }
 
-// countRound counts a recirculation that occurs because probes through a port are overdue; on
-// hardware, because of the port itself.
+// countRound counts a recirculation. Its cause is that probes through a port are
+// overdue; on hardware, the port itself.
 func (g *rlb) countRound(r *Round, port int) {
 	g.rounds[port]++
 	if r.Count == 0 {

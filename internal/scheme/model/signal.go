@@ -40,7 +40,7 @@ func newSignal(s *Switch) signal {
 	return nil
 }
 
-// nothing is the absence of a signal.
+// nothing is the signal of schemes that use no information about paths.
 type nothing struct{}
 
 func (nothing) cost(*pass, int) uint32                { return 0 }
@@ -48,7 +48,7 @@ func (nothing) weight(*pass, int) uint32              { return 0 }
 func (nothing) egress(Departure, Time) (Report, bool) { return Report{}, false }
 func (nothing) learn(Report, Time)                    {}
 
-// given holds weights set by the controller (WCMP).
+// given implements the signal of WCMP, weights that the controller has set.
 type given struct {
 	*Switch
 	nothing
@@ -56,8 +56,8 @@ type given struct {
 
 func (g given) weight(p *pass, slot int) uint32 { return g.groups[p.Group].Weights[slot] }
 
-// A reporter determines the ports that are due for a report: the last report is older
-// than Tb (QALL Alg. 3).
+// A reporter decides which ports report. A port is due when its last report is
+// older than Tb (QALL Alg. 3).
 type reporter struct {
 	last [512]Time
 }
@@ -70,7 +70,7 @@ func (r *reporter) due(port int, tb, now Time) bool {
 	return true
 }
 
-// queue is the length of the ports' queues, as in DRILL.
+// queue implements the signal of DRILL, the lengths of the ports' queues.
 type queue struct {
 	*Switch
 	reporter
@@ -109,16 +109,17 @@ func (q *queue) measured(length int) uint32 {
 
 func (q *queue) learn(r Report, _ Time) { q.len[r.Port] = r.Len }
 
-// The costs of paths in adaptive routing, above the grades 0 to 3 of queue lengths.
+// These costs of paths in adaptive routing are higher than the grades 0 to 3 of
+// queue lengths.
 const (
 	gradeResumed = 3
 	gradePaused  = 4
 )
 
-// occupancy is the signal of adaptive routing: grades of queue lengths, with paused ports worst.
-// A software switch adds each packet that it sends to a path, and corrects the length when
-// packets leave. Hardware only has reports of grades. There, a report after a pause frame ends
-// the pause.
+// occupancy implements the signal of adaptive routing: grades of queue lengths,
+// with paused ports worst. A software switch adds each packet that it sends to a
+// path, and corrects the length when packets leave. Hardware only has reports of
+// grades. On hardware, the first report after a pause frame ends the pause.
 type occupancy struct {
 	queue
 	grades [3]uint32 // queue lengths, in packets or cells, at which grades 1 to 3 begin
@@ -222,7 +223,8 @@ func (s *Switch) LearnPath(n PathNews, now Time) {
 	}
 }
 
-// marks is Clove's signal: the share of a path's probes that met a long queue.
+// marks implements Clove's signal, the share of a path's probes that met a long
+// queue.
 type marks struct {
 	*Switch
 	nothing
@@ -249,8 +251,9 @@ type overlaid interface {
 	pass(h *Overlay, port int, now Time)
 }
 
-// unwrap processes the information in a packet from another leaf. Hardware only processes packets
-// for its own hosts. A packet that a failure diverts through this leaf gets a new header.
+// unwrap processes the information in a packet from another leaf. Hardware only
+// processes packets for its own hosts. If a failure diverts a packet through this
+// leaf, the packet gets a new header.
 func (s *Switch) unwrap(p *Packet, now Time) {
 	p.carried = 0
 	o, ok := s.signal.(overlaid)
@@ -289,8 +292,8 @@ func (s *Switch) wrap(p *Packet, slot int) {
 	o.send(p.Group, &p.Overlay)
 }
 
-// piggyback is CONGA's signal: the congestion of paths, in eighths of a link. Packets collect it
-// on their way and carry it back.
+// piggyback implements CONGA's signal, the congestion of paths in eighths of a
+// link. Packets collect it on their way and carry it back.
 type piggyback struct {
 	load
 	toLeaf   byGroup[[MaxPaths]pathDegree]
@@ -308,7 +311,7 @@ func (g *piggyback) cost(p *pass, slot int) uint32 {
 		}
 	case p.now.Since(remote.at) > g.cfg.Ageing:
 		remote.degree = 0
-		if g.tofino() { // its clock wraps sooner, so information must expire
+		if g.tofino() { // On hardware the clock wraps sooner, so information must expire.
 			g.toLeaf.of(p.Group)[slot].degree = 0
 		}
 	}
@@ -345,7 +348,8 @@ func (g *piggyback) pass(h *Overlay, port int, _ Time) {
 // noNews replaces the path number if a leaf has nothing to report.
 const noNews = 0xff
 
-// tellHeard reports a random path with recent arrivals.
+// tellHeard reports the congestion of a random path on which packets have recently
+// arrived.
 func (g *piggyback) tellHeard(group int, h *Overlay) {
 	g.begin(g.Switch.pass.now)
 	var heard []uint8

@@ -12,16 +12,17 @@ const MaxPaths = 16
 
 // A Config is a scheme with its constants.
 type Config struct {
-	Granularity, Signal, Choice, Guard string // names of the blocks in the catalogue
+	Granularity, Signal, Choice, Guard string // The blocks of the scheme, named as in the catalogue.
 	Params
 
 	Paths int  // size of the largest possible group
 	Edge  bool // the switch is a leaf or ToR
 
-	// Direct: ingress can read what egress measures at once. Otherwise the measurements
-	// recirculate as a report, at most once every Tb.
+	// Direct is set if ingress can read at once what egress measures. Otherwise the
+	// measurements recirculate as a report, at most once every Tb.
 	Direct bool
-	// Ghost: ingress can read queue lengths at once, and a packet counts when it joins a queue.
+	// Ghost is set if ingress can read queue lengths at once. A packet then counts
+	// when it joins a queue.
 	Ghost bool
 	// Random returns a uniform random number from lo to hi, both included.
 	Random func(lo, hi uint64) uint64
@@ -44,14 +45,15 @@ type Variant struct {
 	// QueueNow returns the current length of a port's queue for a packet of a
 	// flow. The signal queue uses it instead of reports unless it is nil.
 	QueueNow func(port int, f Flow) uint32
-	// LoadNow counts a packet in the load of a port when it arrives (see Arrived), not when it
-	// leaves. The load of an overloaded port can then exceed its capacity.
+	// LoadNow counts a packet in the load of a port when it arrives (see Arrived),
+	// not when it leaves. The load of an overloaded port can then exceed the port's
+	// capacity.
 	LoadNow bool
-	// LooseFlows: flows are distinguished only by destination and ports, and four consecutive
-	// destination ports count as one.
+	// LooseFlows distinguishes flows only by destination and ports. Four
+	// consecutive destination ports count as one.
 	LooseFlows bool
-	// FourPaths: only four consecutive paths are compared, starting from a random one if there
-	// are more. Ties are broken at random.
+	// FourPaths compares only four consecutive paths. With more paths, it starts
+	// from a random one. It breaks ties at random.
 	FourPaths bool
 	// Steps: all CONGA loads decay by a fifth every 50 µs. With LoadNow, packets collect the
 	// loads when they arrive for a port.
@@ -91,8 +93,8 @@ type Packet struct {
 	carried int // on hardware: bytes of the header that another leaf has added
 }
 
-// A Decision is the result of Ingress. Without a path, Slot and Port are -1: there is only one
-// way for the packet, or none.
+// A Decision is the result of Ingress. Slot and Port are -1 if the packet has no
+// path. Then the packet has only one way, or none.
 type Decision struct {
 	Slot int // slot of its path in the group
 	Port int // egress port of the path
@@ -143,7 +145,7 @@ type (
 	}
 	signal interface {
 		cost(p *pass, slot int) uint32   // the lower the better
-		weight(p *pass, slot int) uint32 // the share of the traffic
+		weight(p *pass, slot int) uint32 // Every path has a share of the traffic.
 		egress(d Departure, now Time) (Report, bool)
 		learn(r Report, now Time)
 	}
@@ -478,7 +480,7 @@ func (p *Params) Set(name string, number int64) error {
 // capacity returns the bytes that a link carries while a load decays.
 func (s *Switch) capacity() uint64 { return s.cfg.Link << s.cfg.Window / 8_000_000 }
 
-// controlled is the state that the controller writes.
+// controlled contains the state that the controller writes.
 type controlled struct {
 	threshold   uint32          // QDAPS: S in packets; 0: no limit for queues
 	granularity byGroup[uint16] // PDLB: packets per flowcell

@@ -32,11 +32,13 @@ const (
 	sizes          // packet sizes in bytes
 )
 
-// A flow is the data flow of a program. from maps each value to the values from
-// which it is computed. Values are fields of headers and metadata, parameters
-// of actions, and registers. Roles propagate along the edges until nothing
-// changes: a purpose (toPort to firstOf) from a value to its sources, a kind
-// (chosen and later roles) from a source to the values computed from it.
+// A flow is the data flow of a program. Values are fields of headers and metadata,
+// parameters of actions, and registers. The map from lists, for each value, the
+// values from which it is computed.
+//
+// Roles propagate along this map until nothing changes. A purpose (toPort to
+// firstOf) passes from a value to the values from which it is computed. A kind
+// (chosen and later roles) passes the other way.
 type flow struct {
 	config *bmv2.Config
 	from   map[string][]string
@@ -81,8 +83,8 @@ func flowOf(c *bmv2.Config) *flow {
 	return f
 }
 
-// offsets finds sums of a chosen value and the first one of its group, such as the offset
-// of the group's members in a table. It reports whether there are any.
+// offsets finds sums of a chosen value and the first value of its group, such as
+// the offset of the group's members in a table. It reports whether there are any.
 func (f *flow) offsets() bool {
 	found := false
 	for _, s := range f.sums {
@@ -103,7 +105,7 @@ func (f *flow) offsets() bool {
 
 // propagate passes roles along the edges until nothing changes.
 func (f *flow) propagate() {
-	// Values are visited in the order of their names, so a value that could
+	// Values are visited in the order of their names, so that a value that could
 	// have two roles always gets the same one.
 	order := slices.Sorted(maps.Keys(f.from))
 	for range order {

@@ -34,7 +34,7 @@ func FromCatalogue(from scheme.Scheme, name string, p codegen.Params, roles ...s
 		base := name + "-" + role
 		m := program.Manifest
 		m.Scheme = name
-		m.Parameters = nil // constants of the program now
+		m.Parameters = nil // The constants that the program has now.
 		text, err := json.MarshalIndent(m, "", "  ")
 		if err != nil {
 			return nil, fmt.Errorf("encoding the manifest: %w", err)
@@ -42,7 +42,8 @@ func FromCatalogue(from scheme.Scheme, name string, p codegen.Params, roles ...s
 		list = append(list,
 			File{Name: base + ".p4", Text: ownHeader(source, row, name), About: "the program of " + role + " switches"},
 			File{Name: base + ".manifest.json", Text: append(text, '\n'), About: "its meaning for p4lb"})
-		// A program that looks up its ports wants more entries than the test has.
+		// A program that looks up its ports uses more table entries than the packet
+		// test has.
 		perPort := slices.ContainsFunc(m.Tables, func(t manifest.Table) bool { return t.Name == "LbEgress.port_cfg" })
 		if role == "leaf" && !perPort {
 			list = append(list, File{Name: base + ".stf", Text: []byte(fromTest), About: "a packet test for p4lb test"})
@@ -65,8 +66,8 @@ func ownHeader(source []byte, row, name string) []byte {
 	return slices.Concat(license, []byte(line), rest)
 }
 
-// fromTest sends a packet to a host. All programs of leaves forward it the same way.
-// The scaffold's own test has the same frames.
+// fromTest is a packet test: it sends a packet to a host. All programs of leaves
+// forward it the same way. The scaffold's own test has the same frames.
 const fromTest = `# To a host behind port 1: the frame gets the MACs for the next hop, and a TTL of one less.
 add LbIngress.ipv4_route hdr.ipv4.dst:0x0A000101 LbIngress.forward(port:1, dmac:0x020000000001, smac:0x0600000000F1)
 packet 2 0600000000F2 0600000000A1 0800 4500002000014000401123CB0A0002010A000101 03E807D0000C0000 70696E67

@@ -56,7 +56,7 @@ func Init(r InitRequest) ([]byte, error) {
 	for _, d := range r.Defines {
 		name, value, ok := strings.Cut(d, "=")
 		if !ok {
-			value = "1" // as the preprocessor has it
+			value = "1" // the text after preprocessing
 		}
 		g.defines = append(g.defines, fmt.Sprintf("%s: %q", name, value))
 	}
@@ -71,7 +71,7 @@ type guess struct {
 	program  string              // name of the program in the manifest; "": in the same folder
 	includes []string            // include folders, relative to the manifest
 	defines  []string            // macros, as NAME: VALUE
-	perHost  bool                // a path rewrites the destination address, so each host has its own paths
+	perHost  bool                // A path rewrites the destination address, so that each host has its own paths.
 	notes    map[string]string   // reasons by object
 }
 
@@ -479,13 +479,15 @@ func (g *guess) writeShape(line func(why, format string, args ...any), t *config
 	}
 }
 
-// smallTable is the size below which a table may be too small for all hosts and paths.
+// smallTable is the size below which a table may have no room for the entries of
+// all hosts and paths.
 const smallTable = 256
 
-// tinyTable is the size up to which a table has no room for the paths to local hosts.
+// tinyTable is the largest size of a table that has no room for the paths to local
+// hosts.
 const tinyTable = 8
 
-// noLink is a port that probably has no link.
+// noLink is the number of a port that probably has no link.
 const noLink = 500
 
 // writeSessions writes the program's clone sessions.

@@ -46,8 +46,7 @@ func (p place) source(name string) (scheme.Scheme, error) {
 	return p.open(name)
 }
 
-// folderOf returns the error about an unknown scheme if there is a folder with
-// that name.
+// folderOf returns an error for an unknown scheme if a folder has its name.
 func (p place) folderOf(name string) error {
 	if _, err := codegen.Parse(name); err == nil {
 		return nil
@@ -58,7 +57,7 @@ func (p place) folderOf(name string) error {
 	return nil
 }
 
-// misnamed is the error about a folder named without a slash.
+// misnamed is the error for a folder that is named without a slash.
 type misnamed struct{ name string }
 
 func (e *misnamed) Error() string {
@@ -219,7 +218,7 @@ func (p place) inFolder(path string) ([]string, error) {
 	return nil, fmt.Errorf("%s is not a scheme: want a program NAME.p4 with a manifest NAME.manifest.yaml", path)
 }
 
-// missing is the error about a program without a manifest.
+// missing is the error for a program without a manifest.
 type missing struct{ program, manifest string }
 
 func (e *missing) Error() string {

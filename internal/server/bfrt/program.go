@@ -149,7 +149,7 @@ type makers struct {
 // depend first: profiles, then groups.
 func (s *Server) makeTables(p *program, switches []*dataplane.Switch) error {
 	before := s.pipes
-	s.pipes = switches // the table constructors use them
+	s.pipes = switches // the functions that create tables read them from s
 	defer func() { s.pipes = before }()
 	m := &makers{s, p, switches}
 	rank := func(t *bfrt.Table) int {

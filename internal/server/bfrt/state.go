@@ -317,11 +317,11 @@ type hashing struct {
 	p     *program
 	name  string
 	use   *bmv2.Hash
-	own   hash.Function // of the program
+	own   hash.Function // the function that the program names
 	parts []hashPart
-	bits  int // of all parts
+	bits  int // length of all parts
 
-	slices []hash.Slice // nil: all parts in their order
+	slices []hash.Slice // the parts of the key that are hashed; nil: all in their order
 	algo   *hash.Function
 	rotate int
 	seed   *uint64

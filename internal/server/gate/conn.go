@@ -87,7 +87,7 @@ func newConn(raw net.Conn, in *incoming, p *pace) *conn {
 
 // Read pauses if the client must, and reads from it.
 func (c *conn) Read(b []byte) (int, error) {
-	if !c.returned.IsZero() { // the server has processed the previous data in this time
+	if !c.returned.IsZero() { // The server has processed the client's previous data in this time.
 		c.meter.work.Add(int64(time.Since(c.returned)))
 	}
 	if rest := c.meter.pause(); rest > 0 {

@@ -84,14 +84,14 @@ type Device struct {
 	finishing []*dataplane.Engine
 	packetIn  func(frame []byte)
 	ports     map[uint32]*attached
-	counts    map[uint32]*bmv2.PortCounts // of ports that exist, existed or were sent packets
+	counts    map[uint32]*bmv2.PortCounts // also of removed ports, and of missing ones to which packets were sent
 	dirty     []*attached                 // ports with packets to flush
 	queueing  []queueSetting
-	bitRates  map[uint32]uint64 // of ports that have a rate in bits per second
+	bitRates  map[uint32]uint64 // rates of ports in bits per second, where set
 	off       map[uint32]bool   // ports disabled by SetPort
 
-	came    atomic.Int64                    // time of the last packets, by now
-	down    atomic.Pointer[map[uint32]bool] // of the connected ports
+	came    atomic.Int64                    // when the last packets arrived, by the clock now
+	down    atomic.Pointer[map[uint32]bool] // whether each connected port is down
 	changed func()                          // called when a port goes up or down
 	onSwap  func(swap func() bool) bool     // called by SwapConfigs; it calls swap
 }

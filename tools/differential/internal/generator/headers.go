@@ -111,7 +111,7 @@ func (g *generator) layout() {
 		}
 		meta.Fields = append(meta.Fields, f)
 	}
-	for _, w := range []int{8, 16, 32} { // targets for slices and small results
+	for _, w := range []int{8, 16, 32} { // places to which slices and small results can be assigned
 		meta.Fields = append(meta.Fields, source.Field{Name: g.name("m"), Type: source.Bits{Width: w}})
 	}
 	g.p.DeclareType(meta)
