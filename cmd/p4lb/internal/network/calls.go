@@ -125,7 +125,7 @@ func (k *keeper) deployFor(cmd *cobra.Command, j *deployJob) error {
 	r, err := k.redeploy(ctx, j)
 	j.lock = mine.lock
 	if err != nil {
-		return errors.Join(j.show(r, nil), j.deployErrors(err))
+		return errors.Join(j.show(r, nil), err)
 	}
 	lost := k.verify(ctx, r)
 	return errors.Join(j.show(r, lost), j.lossError(lost))

@@ -46,6 +46,7 @@ func try(t *testing.T, verb func(*cli.Console) *cobra.Command, args ...string) (
 	t.Helper()
 	var stdout bytes.Buffer
 	c := cli.New(t.Context(), args, strings.NewReader(""), &stdout, &stdout)
+	c.SetUp()
 	cmd := verb(c)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)

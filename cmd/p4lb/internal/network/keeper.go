@@ -187,7 +187,7 @@ func (k *keeper) reload(ctx context.Context) {
 	j := k.job
 	r, err := k.redeploy(ctx, j)
 	if err != nil {
-		j.c.Report(j.deployErrors(err))
+		j.c.Report(err)
 	}
 	if r != nil {
 		k.c.Log.Info("deployed again", "written", r.Written(), "verified", r.Verified())
@@ -196,7 +196,8 @@ func (k *keeper) reload(ctx context.Context) {
 }
 
 // redeploy plans a request and deploys it to the running switches. The request then
-// replaces the keeper's, unless planning fails or the deployment is rolled back.
+// replaces the keeper's, unless planning fails or the deployment is rolled back. Only
+// errors of switches have the exit code for them.
 func (k *keeper) redeploy(ctx context.Context, j *deployJob) (*report.Report, error) {
 	var p *plan.Plan
 	err := j.inDir(func() (err error) {
@@ -208,7 +209,7 @@ func (k *keeper) redeploy(ctx context.Context, j *deployJob) (*report.Report, er
 	}
 	old, oldJob, oldLinks := k.plan, k.job, k.links
 	if err := k.ctrl.SetPlan(ctx, p); err != nil {
-		return nil, err
+		return nil, j.deployErrors(err)
 	}
 	k.plan, k.job, k.links = p, j, nil
 	for at := range oldLinks { // Start changes only links in which two plans differ, so the changes made by p4lb link are undone here.
@@ -217,6 +218,7 @@ func (k *keeper) redeploy(ctx context.Context, j *deployJob) (*report.Report, er
 		}
 	}
 	r, err := k.apply(ctx, j)
+	err = j.deployErrors(err)
 	if err != nil && j.atomic {
 		k.plan, k.job = old, oldJob
 		return r, errors.Join(err, k.ctrl.SetPlan(ctx, old), k.startTasks(ctx))
@@ -238,7 +240,7 @@ func (k *keeper) adapt(ctx context.Context, s controller.Slowness) {
 	next.pacing.least = period
 	r, err := k.redeploy(ctx, &next)
 	if err != nil {
-		k.c.Report(k.job.deployErrors(err))
+		k.c.Report(err)
 		return
 	}
 	k.c.Log.Info("deployed again with a longer period", "task", s.Task, "period", period, "verified", r.Verified())
