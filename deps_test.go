@@ -207,7 +207,7 @@ var rooms = map[string][]string{
 	"cmd/p4lb/internal/network": {
 		"internal/bmv2", "internal/device/ports", "internal/network/ping", "cmd/p4lb/internal/cli", "cmd/p4lb/internal/view", "internal/server/thrift", "codegen", "controller", "internal/controller/deployed", "internal/network/embedded", "internal/network/hosts", "internal/controller/inspect",
 		"internal/network/netspace", "internal/controller/pipeline", "internal/controller/plan", "internal/controller/primary", "internal/controller/registers", "internal/controller/report", "internal/controller/target", "internal/controller/task", "internal/controller/tofino",
-		"internal/network/testbed", "internal/dataplane", "internal/dataplane/hash", "internal/network/fabric", "internal/lab", "internal/lab/spec", "internal/ui/live", "internal/scheme/manifest", "internal/scheme/own", "internal/p4", "internal/network/p4app", "internal/server/p4rt", "internal/text/plain",
+		"internal/network/testbed", "internal/network/traffic", "internal/dataplane", "internal/dataplane/hash", "internal/network/fabric", "internal/lab", "internal/lab/spec", "internal/ui/live", "internal/scheme/manifest", "internal/scheme/own", "internal/p4", "internal/network/p4app", "internal/server/p4rt", "internal/text/plain",
 	},
 	"cmd/p4lb/internal/experiment": {
 		"cmd/p4lb/internal/cli", "cmd/p4lb/internal/view", "internal/lab/cluster", "codegen", "internal/network/hosts", "internal/controller/inspect", "internal/dataplane", "internal/lab", "internal/lab/spec", "internal/ui/live", "internal/ui/web",

@@ -182,7 +182,7 @@ func (r *running) sendReal(ctx context.Context, p *place) error {
 	struck := make(chan error, 1)
 	if err == nil {
 		go func() { struck <- r.runFaults(inner, p, turns) }()
-		err = r.carry(ctx, p, likeSim)
+		err = r.carry(ctx, p, real.Options{Congestion: likeSim})
 		cancel()
 		err = errors.Join(err, <-struck)
 	}
@@ -195,9 +195,8 @@ func (r *running) sendReal(ctx context.Context, p *place) error {
 // simulator's TCP, and every kernel has it.
 const likeSim = "reno"
 
-// carry sends the flows between the hosts of a network. congestion names the kernel's congestion
-// control; "" is the kernel's default.
-func (r *running) carry(ctx context.Context, n real.Network, congestion string) error {
+// carry sends the flows between the hosts of a network.
+func (r *running) carry(ctx context.Context, n real.Network, o real.Options) error {
 	list := make([]real.Flow, len(r.flows))
 	for i, f := range r.flows {
 		list[i] = real.Flow{From: r.topo.Hosts[f.Src].Name, To: r.topo.Hosts[f.Dst].Name, Bytes: f.Bytes, Start: f.Start}
@@ -206,7 +205,8 @@ func (r *running) carry(ctx context.Context, n real.Network, congestion string) 
 			list[i].Service = &real.Service{Address: netip.AddrPortFrom(s.Address, uint16(s.Port)), Servers: s.Servers, Direct: s.Direct}
 		}
 	}
-	outcomes, err := real.Run(ctx, n, list, real.Options{Drain: time.Duration(r.Case.Drain), Congestion: congestion})
+	o.Drain = time.Duration(r.Case.Drain)
+	outcomes, err := real.Run(ctx, n, list, o)
 	if err != nil {
 		return err
 	}
@@ -238,10 +238,10 @@ func (r *running) carry(ctx context.Context, n real.Network, congestion string) 
 }
 
 // Send sends the flows of an experiment's first case, at its first load, between the
-// hosts of a running network, once for each seed. It returns the kernel's
-// measurements. Rows of flows are written to flows, which may be nil. congestion names
-// the kernel's congestion control; "" selects the kernel's default.
-func Send(ctx context.Context, x *spec.Experiment, t *fabric.Topology, n real.Network, congestion string, flows func(seed uint64) (io.WriteCloser, error)) (*Row, error) {
+// hosts of a running network, once for each seed. It returns the measurements of the kernel
+// or, for RDMA, of the hosts. Rows of flows are written to flows, which may be nil. The
+// experiment has the drain time.
+func Send(ctx context.Context, x *spec.Experiment, t *fabric.Topology, n real.Network, o real.Options, flows func(seed uint64) (io.WriteCloser, error)) (*Row, error) {
 	c := &x.Cases[0]
 	row := &Row{Case: c, Scheme: &spec.Scheme{}, Load: float64(c.Loads[0])}
 	for _, seed := range c.Seeds {
@@ -252,7 +252,7 @@ func Send(ctx context.Context, x *spec.Experiment, t *fabric.Topology, n real.Ne
 		if waits(r.flows) {
 			return nil, errors.New("flows that wait for others are the simulator's alone: here flows start by time")
 		}
-		if err := r.carry(ctx, n, congestion); err != nil {
+		if err := r.carry(ctx, n, o); err != nil {
 			return row, err
 		}
 		row.Runs = append(row.Runs, &Result{Seed: seed, Load: row.Load, Metrics: r.realMetrics(), Alerts: r.alerts})

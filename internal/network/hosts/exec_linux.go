@@ -27,6 +27,7 @@ import (
 type request struct {
 	Host string   `json:"host"`
 	Call bool     `json:"call,omitempty"`
+	UDP  bool     `json:"udp,omitempty"` // of a request for a socket
 	Args []string `json:"args"`
 	Env  []string `json:"env"`
 	Dir  string   `json:"dir"`
@@ -127,7 +128,7 @@ func (d *Door) serve(c *net.UnixConn) {
 		reply(c, answer{Exit: notStarted, Error: "the network has no hosts"})
 		return
 	case len(ask.Args) == 0:
-		d.hand(c, ask.Host)
+		d.hand(c, ask)
 		return
 	}
 	cmd := exec.Command(ask.Args[0], ask.Args[1:]...)
@@ -192,9 +193,13 @@ func (d *Door) call(c *net.UnixConn, ask request, files []*os.File) {
 }
 
 // hand passes sockets on a host to the client, one for each request.
-func (d *Door) hand(c *net.UnixConn, host string) {
+func (d *Door) hand(c *net.UnixConn, ask request) {
 	for {
-		fd, err := d.network.Socket(host)
+		create := d.network.Socket
+		if ask.UDP {
+			create = d.network.Datagrams
+		}
+		fd, err := create(ask.Host)
 		if err != nil {
 			reply(c, answer{Exit: notStarted, Error: err.Error()})
 			return
@@ -207,11 +212,10 @@ func (d *Door) hand(c *net.UnixConn, host string) {
 		}
 		buf := make([]byte, maxRequest)
 		n, err := c.Read(buf)
-		var ask request
+		ask = request{}
 		if err != nil || n == 0 || json.Unmarshal(buf[:n], &ask) != nil || len(ask.Args) > 0 {
 			return
 		}
-		host = ask.Host
 	}
 }
 
@@ -377,10 +381,17 @@ func Knock(address string) (*Sockets, error) {
 }
 
 // Socket opens a TCP socket on a host. The caller owns the returned file descriptor.
-func (s *Sockets) Socket(host string) (int, error) {
+func (s *Sockets) Socket(host string) (int, error) { return s.socket(request{Host: host}) }
+
+// Datagrams opens a UDP socket on a host. The caller owns the returned file descriptor.
+func (s *Sockets) Datagrams(host string) (int, error) {
+	return s.socket(request{Host: host, UDP: true})
+}
+
+func (s *Sockets) socket(ask request) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text, err := json.Marshal(request{Host: host})
+	text, err := json.Marshal(ask)
 	if err != nil {
 		return 0, err
 	}

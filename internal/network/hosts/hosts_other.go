@@ -83,5 +83,8 @@ func Knock(string) (*Sockets, error) { return nil, errLinux }
 // Socket fails.
 func (*Sockets) Socket(string) (int, error) { return 0, errLinux }
 
+// Datagrams fails.
+func (*Sockets) Datagrams(string) (int, error) { return 0, errLinux }
+
 // Close does nothing.
 func (*Sockets) Close() error { return nil }

@@ -148,11 +148,20 @@ func (n *Network) Port(host string) (p ports.Port, err error) {
 
 // Socket creates a TCP socket on a host.
 func (n *Network) Socket(host string) (fd int, err error) {
+	return n.socket(host, (*netspace.Space).Socket)
+}
+
+// Datagrams creates a UDP socket on a host.
+func (n *Network) Datagrams(host string) (fd int, err error) {
+	return n.socket(host, (*netspace.Space).Datagrams)
+}
+
+func (n *Network) socket(host string, create func(*netspace.Space) (int, error)) (fd int, err error) {
 	space := n.hosts[host]
 	if space == nil {
 		return 0, fmt.Errorf("there is no host %s", host)
 	}
-	return space.Socket()
+	return create(space)
 }
 
 // In calls f in the network namespace of a host. f must not leave its goroutine.

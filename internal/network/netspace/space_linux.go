@@ -129,13 +129,18 @@ func (s *Space) Do(f func() error) error {
 }
 
 // Socket creates a TCP socket in the namespace, for IPv6 if its host has an IPv6 address.
-func (s *Space) Socket() (fd int, err error) {
+func (s *Space) Socket() (fd int, err error) { return s.socket(unix.SOCK_STREAM) }
+
+// Datagrams creates a UDP socket like Socket.
+func (s *Space) Datagrams() (fd int, err error) { return s.socket(unix.SOCK_DGRAM) }
+
+func (s *Space) socket(kind int) (fd int, err error) {
 	err = s.Do(func() error {
 		family := unix.AF_INET
 		if text, _ := os.ReadFile("/proc/thread-self/net/if_inet6"); bytes.Contains(text, []byte(" "+HostPort)) {
 			family = unix.AF_INET6
 		}
-		fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		fd, err = unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
 		return err
 	})
 	return fd, err

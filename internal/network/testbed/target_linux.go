@@ -261,13 +261,20 @@ func (t *Target) Socket(host string) (fd int, err error) {
 }
 
 // Socket creates a TCP socket on a host.
-func (d Sockets) Socket(host string) (int, error) {
+func (d Sockets) Socket(host string) (int, error) { return d.socket(host, (*netspace.Space).Socket) }
+
+// Datagrams creates a UDP socket on a host.
+func (d Sockets) Datagrams(host string) (int, error) {
+	return d.socket(host, (*netspace.Space).Datagrams)
+}
+
+func (d Sockets) socket(host string, create func(*netspace.Space) (int, error)) (int, error) {
 	s, err := netspace.Open(namespace(nameOf(string(d)), host))
 	if err != nil {
 		return 0, err
 	}
 	defer s.Close()
-	return s.Socket()
+	return create(s)
 }
 
 // Close ends the switches and removes the network, or with Keep leaves it.

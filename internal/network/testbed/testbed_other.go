@@ -40,6 +40,9 @@ func (t *Target) Socket(string) (int, error) { return 0, errLinux }
 // Socket fails.
 func (Sockets) Socket(string) (int, error) { return 0, errLinux }
 
+// Datagrams fails.
+func (Sockets) Datagrams(string) (int, error) { return 0, errLinux }
+
 // In fails.
 func (t *Target) In(string, func() error) error { return errLinux }
 

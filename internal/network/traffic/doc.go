@@ -1,5 +1,5 @@
-// Package traffic sends flows between hosts over the kernel's TCP and measures
-// their completion times.
+// Package traffic sends flows between hosts over the kernel's TCP, or as RDMA messages
+// (RoCEv2) over its UDP, and measures their completion times.
 //
 // The hosts are network namespaces of this machine, but one process sends and
 // receives all flows: a socket belongs to the namespace in which it was
@@ -29,7 +29,7 @@ type Service struct {
 	Direct  bool // the servers have the address themselves
 }
 
-// An Outcome is the result of a flow, counted by the kernel.
+// An Outcome is the result of a flow, counted by the kernel or, for RDMA, by this package.
 type Outcome struct {
 	Started  time.Duration // time at which the sender opened the connection
 	Finished time.Duration // time at which the receiver had read the last byte; 0: not in time
@@ -58,6 +58,9 @@ type Options struct {
 	Congestion string
 	// Drain is the time limit for flows after the last one has started.
 	Drain time.Duration
+	// RDMA creates a UDP socket on a host, for flows that are messages of RoCEv2 instead of TCP
+	// connections; nil: TCP.
+	RDMA func(host string) (fd int, err error)
 	// Done is called whenever a flow has ended.
 	Done func(ended int)
 }

@@ -31,7 +31,16 @@ func Run(ctx context.Context, n Network, flows []Flow, o Options) ([]Outcome, er
 			return nil, fmt.Errorf("flow from %s (%v) to %v: want addresses of one version of IP", f.From, from, to)
 		}
 	}
-	if err := r.listen(); err != nil {
+	listen, send, closed := r.listen, r.send, r.close
+	if o.RDMA != nil {
+		q, err := newRDMA(r)
+		if err != nil {
+			return nil, err
+		}
+		listen, send, closed = q.listen, q.send, q.close
+		defer q.close()
+	}
+	if err := listen(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -41,7 +50,7 @@ func Run(ctx context.Context, n Network, flows []Flow, o Options) ([]Outcome, er
 		if !r.sleep(ctx, f.Start) {
 			break
 		}
-		r.work.Go(func() { r.send(ctx, i) })
+		r.work.Go(func() { send(ctx, i) })
 	}
 	done := make(chan struct{})
 	go func() {
@@ -56,7 +65,7 @@ func Run(ctx context.Context, n Network, flows []Flow, o Options) ([]Outcome, er
 		err = ctx.Err()
 	}
 	cancel()
-	r.close()
+	closed()
 	<-done
 	r.receivers.Wait()
 	return r.outcomes, errors.Join(err, r.failed)

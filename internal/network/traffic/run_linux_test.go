@@ -83,3 +83,54 @@ func TestTwoVersions(t *testing.T) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
+
+// datagrams creates a UDP socket.
+func datagrams(string) (int, error) {
+	return unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+}
+
+// TestRunRDMA sends messages of RoCEv2 in both directions at once.
+func TestRunRDMA(t *testing.T) {
+	var flows []Flow
+	for i := range 20 {
+		f := Flow{From: "h1", To: "h2", Bytes: 1 + int64(i*i)*1000, Start: time.Duration(i) * time.Millisecond}
+		if i%2 == 1 {
+			f.From, f.To = f.To, f.From
+		}
+		flows = append(flows, f)
+	}
+	list, err := Run(t.Context(), pair, flows, Options{Drain: time.Minute, RDMA: datagrams})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, o := range list {
+		// The loopback interface keeps the order of packets.
+		if o.Err != nil || o.Received != flows[i].Bytes || o.Started < flows[i].Start || o.Finished <= o.Started || o.Sent < (flows[i].Bytes+1023)/1024 || o.OutOfOrder != 0 {
+			t.Errorf("flow %d: %+v", i, o)
+		}
+	}
+}
+
+// TestRunRDMAEnds: a message without a receiver ends with the drain time, and a service is
+// refused.
+func TestRunRDMAEnds(t *testing.T) {
+	silent := func(host string) (int, error) {
+		fd, err := datagrams(host)
+		if host == "h2" && err == nil { // packets to it go elsewhere
+			err = unix.SetsockoptString(fd, unix.SOL_SOCKET, unix.SO_BINDTODEVICE, "no-such-device")
+		}
+		return fd, err
+	}
+	if _, err := Run(t.Context(), pair, []Flow{{From: "h1", To: "h2", Bytes: 10}}, Options{Drain: time.Second, RDMA: silent}); err == nil {
+		t.Error("a socket that cannot be made is accepted")
+	}
+	far := loopback{"h1": pair["h1"], "h2": netip.MustParseAddr("127.77.0.2")}
+	list, err := Run(t.Context(), far, []Flow{{From: "h1", To: "h2", Bytes: 1 << 40}}, Options{Drain: 300 * time.Millisecond, RDMA: datagrams})
+	if err != nil || list[0].Finished != 0 || list[0].Err == nil || list[0].Received == 0 {
+		t.Errorf("an endless message: %+v, %v", list, err)
+	}
+	service := Flow{From: "h1", Bytes: 1, Service: &Service{Address: netip.MustParseAddrPort("127.77.0.9:80"), Servers: []string{"h2"}}}
+	if _, err := Run(t.Context(), pair, []Flow{service}, Options{Drain: time.Second, RDMA: datagrams}); err == nil || err.Error() != "flow 1 goes to a service: an RDMA connection has one host" {
+		t.Errorf("a flow to a service: %v", err)
+	}
+}

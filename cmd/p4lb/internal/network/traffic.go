@@ -20,6 +20,7 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/network/hosts"
 	"github.com/p4lb/p4lb/internal/network/testbed"
+	"github.com/p4lb/p4lb/internal/network/traffic"
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
@@ -34,6 +35,7 @@ type trafficJob struct {
 	drain    time.Duration
 	seeds    int
 	tcp      string
+	rdma     bool
 	metrics  []string
 	dir      string
 	format   cli.Format
@@ -53,12 +55,19 @@ Alternatively a file lists them (--flows). A completion time lasts from the star
 the connection to the receiver's last byte. The kernel counts retransmissions,
 timeouts and reordered segments.
 
+--rdma sends each flow as a message of RoCEv2: packets to UDP port 4791 with a BTH, 1024
+bytes of payload and, from flow to flow, the next source port from 10001. Receivers
+acknowledge packets in the order of their sequence numbers and refuse others; the
+sender then goes back to the missing packet. out-of-order counts the packets that
+arrive after a packet that was sent later. The CRC of RoCE (ICRC) is 0.
+
 p4lb lab --on embedded does the same for several schemes, each in its own network,
 and compares them.`,
 		Example: `  p4lb traffic --load 0.5 --duration 10s
   p4lb traffic --pattern incast --cut 1MB --seeds 3 -o flows
   p4lb traffic --to web --load 0.2
-  p4lb traffic --flows list.txt`,
+  p4lb traffic --flows list.txt
+  p4lb traffic --rdma --load 0.3 --cut 1MB`,
 		Args: cli.WantArgs(0, 0, "flags only"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return j.run(cmd) },
 	}
@@ -74,6 +83,7 @@ and compares them.`,
 	f.DurationVar(&j.drain, "drain", 30*time.Second, "wait this `TIME` for flows to end")
 	f.IntVar(&j.seeds, "seeds", 1, "send the flows of the seeds 1 to `N`, one after the other")
 	f.StringVar(&j.tcp, "congestion", "", "the kernel's congestion control, a `NAME` such as reno or bbr (default: the setting of the machine)")
+	f.BoolVar(&j.rdma, "rdma", false, "send RDMA messages (RoCEv2) instead of TCP")
 	f.StringSliceVar(&j.metrics, "metrics", []string{"fct-mean", "fct-mean:short", "fct-p99", "slowdown-mean", "out-of-order", "retransmitted", "timeouts", "unfinished"}, "print these `METRICS`; lab list metrics lists all")
 	f.StringVarP(&j.dir, "output", "o", "", "write a row for each flow into files of the folder `DIR`")
 	cli.AddFormatFlag(cmd, &j.format, "format", "", []cli.Format{cli.Table, cli.JSON, cli.CSV})
@@ -87,6 +97,8 @@ func (j *trafficJob) run(cmd *cobra.Command) error {
 	switch {
 	case j.seeds < 1 || j.seeds > 1000:
 		return cli.UsageError(cmd, "--seeds %d: want 1 to 1000", j.seeds)
+	case j.rdma && j.tcp != "":
+		return cli.UsageError(cmd, "--congestion is for TCP: want it without --rdma")
 	case j.duration <= 0 || j.drain <= 0:
 		return cli.UsageError(cmd, "--duration %v, --drain %v: want times above 0", j.duration, j.drain)
 	}
@@ -185,7 +197,11 @@ func (j *trafficJob) send(ctx context.Context, x *spec.Experiment, t *fabric.Top
 			return os.Create(filepath.Join(j.dir, fmt.Sprintf("flows-%d.csv", seed)))
 		}
 	}
-	return lab.Send(ctx, x, t, n, j.tcp, files)
+	o := traffic.Options{Congestion: j.tcp}
+	if j.rdma {
+		o.RDMA = n.datagrams
+	}
+	return lab.Send(ctx, x, t, n, o, files)
 }
 
 // show prints the metrics, with confidence intervals over the seeds.
@@ -207,21 +223,22 @@ func (j *trafficJob) show(row *lab.Row, classes []spec.Class) error {
 
 // A socketNetwork opens sockets on the hosts of a deployment.
 type socketNetwork struct {
-	topo   *fabric.Topology
-	socket func(host string) (int, error)
-	end    func() error
+	topo              *fabric.Topology
+	socket, datagrams func(host string) (int, error)
+	end               func() error
 }
 
 // openSockets opens access to sockets on the hosts of a deployment.
 func openSockets(d *deployed.Note, t *fabric.Topology) (*socketNetwork, error) {
 	if d.Name != "" {
-		return &socketNetwork{t, testbed.Sockets(d.Name).Socket, func() error { return nil }}, nil
+		s := testbed.Sockets(d.Name)
+		return &socketNetwork{t, s.Socket, s.Datagrams, func() error { return nil }}, nil
 	}
 	s, err := hosts.Knock(d.Control)
 	if err != nil {
 		return nil, err
 	}
-	return &socketNetwork{t, s.Socket, s.Close}, nil
+	return &socketNetwork{t, s.Socket, s.Datagrams, s.Close}, nil
 }
 
 // Socket creates a socket on a host.
