@@ -49,6 +49,8 @@ var rooms = map[string][]string{
 	// YAML and JSON as trees with lines, and as Go values.
 	"internal/text/tree": {"internal/text/plain"},
 	"internal/lab/chart": {},
+	// Tests that run p4lb as a process build it here.
+	"internal/testbuild": {},
 	// Attacks on the binary, from outside.
 	"tools/soak": {"internal/bfrt/wire"},
 	// Releases, built from a checkout.

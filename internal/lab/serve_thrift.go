@@ -4,7 +4,6 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/p4lb/p4lb/internal/bmv2"
@@ -19,13 +18,11 @@ type thriftNode struct {
 	node *servedNode
 }
 
-var errQueue = errors.New("the topology defines the rates and depths of queues in virtual time")
-
 // SetQueueDepth fails, because the topology defines the queues.
-func (*thriftNode) SetQueueDepth(int, int, int) error { return errQueue }
+func (*thriftNode) SetQueueDepth(int, int, int) error { return errFixed }
 
 // SetQueueRate fails, because the topology defines the queues.
-func (*thriftNode) SetQueueRate(int, int, uint64) error { return errQueue }
+func (*thriftNode) SetQueueRate(int, int, uint64) error { return errFixed }
 
 // PortCounts returns the packets at each simulated port.
 func (t *thriftNode) PortCounts() []bmv2.PortCounts { return t.node.PortCounts() }
@@ -39,12 +36,10 @@ func (t *thriftNode) Ports() (list []thrift.PortInfo) {
 }
 
 // Connect fails, because the topology defines the ports.
-func (*thriftNode) Connect(uint32, string) error { return errPorts }
+func (*thriftNode) Connect(uint32, string) error { return errFixed }
 
 // Disconnect fails, because the topology defines the ports.
-func (*thriftNode) Disconnect(uint32) error { return errPorts }
-
-var errPorts = errors.New("the topology defines ports")
+func (*thriftNode) Disconnect(uint32) error { return errFixed }
 
 // A thriftTurns makes a Thrift server process calls only while virtual time is
 // stopped.

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/p4lb/p4lb/internal/testbuild"
 )
 
 // built is the folder of the binary, if a test has built it.
@@ -28,32 +30,8 @@ var buildBinary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	built = dir
-	if err := statSources(); err != nil {
-		return "", err
-	}
-	binary := filepath.Join(dir, "p4lb")
-	if text, err := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "../../cmd/p4lb").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building p4lb: %v: %s", err, text)
-	}
-	return binary, nil
+	return testbuild.P4lb("../..", dir)
 })
-
-// statSources looks at every file that goes into the binary. The go command
-// reuses a test's result until a file changes that the test itself looked at.
-func statSources() error {
-	for _, dir := range []string{"cmd", "codegen", "controller", "fitting", "internal", "templates"} {
-		err := filepath.WalkDir(filepath.Join("../..", dir), func(path string, _ os.DirEntry, err error) error {
-			if err == nil {
-				_, err = os.Stat(path)
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == besieger {

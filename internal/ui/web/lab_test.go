@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/p4lb/p4lb/internal/testbuild"
 	"github.com/p4lb/p4lb/internal/ui/browser"
 )
 
@@ -38,9 +39,9 @@ func serveLab(t *testing.T, args ...string) string {
 		t.Skip("a separate process serves the page, without the race detector")
 	}
 	browser.Path(t)
-	binary := filepath.Join(t.TempDir(), "p4lb")
-	if text, err := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "../../../cmd/p4lb").CombinedOutput(); err != nil {
-		t.Fatalf("building p4lb: %v: %s", err, text)
+	binary, err := testbuild.P4lb("../../..", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	cmd := exec.Command(binary, append(append([]string{"lab"}, args...), "--listen", "127.0.0.1:0")...)
 	cmd.Dir = t.TempDir()
