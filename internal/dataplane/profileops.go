@@ -34,7 +34,30 @@ type Group struct {
 
 // MemberAdd adds a member.
 func (s *Switch) MemberAdd(name string, c ActionCall) (h Handle, err error) {
-	err = s.withProfile(name, func(pr *program.Profile) error {
+	err = s.memberAdd(name, c, func(free *program.Handles, _ int) (Handle, error) {
+		h = free.Take()
+		return h, nil
+	})
+	return h, err
+}
+
+// MemberAddAt adds a member with its handle, which must be free.
+func (s *Switch) MemberAddAt(name string, m Member) error {
+	return s.memberAdd(name, m.Action, claim(m.Handle))
+}
+
+// claim returns a function that takes a given handle below a limit.
+func claim(h Handle) func(*program.Handles, int) (Handle, error) {
+	return func(free *program.Handles, limit int) (Handle, error) {
+		if int(h) >= limit || !free.Claim(h) {
+			return 0, ErrBadHandle
+		}
+		return h, nil
+	}
+}
+
+func (s *Switch) memberAdd(name string, c ActionCall, take func(*program.Handles, int) (Handle, error)) error {
+	return s.withProfile(name, func(pr *program.Profile) error {
 		a, args, err := program.ResolveCall(pr.Actions, c)
 		if err != nil {
 			return err
@@ -42,14 +65,16 @@ func (s *Switch) MemberAdd(name string, c ActionCall) (h Handle, err error) {
 		if pr.MemberHandles.InUse() >= pr.Most() {
 			return ErrTableFull
 		}
-		h = pr.MemberHandles.Take()
+		h, err := take(&pr.MemberHandles, pr.Most())
+		if err != nil {
+			return err
+		}
 		for int(h) >= len(pr.Members) {
 			pr.Members = append(pr.Members, program.ProfileMember{})
 		}
 		pr.Members[h] = program.ProfileMember{Used: true, Call: program.Call{Action: a, Args: args}}
 		return nil
 	})
-	return h, err
 }
 
 // MemberModify changes the action of a member, for all entries that use it.
@@ -99,21 +124,34 @@ func (s *Switch) Members(name string) (list []Member, err error) {
 // GroupAdd creates an empty group. A table entry can refer to it once it has
 // members.
 func (s *Switch) GroupAdd(name string) (h Handle, err error) {
-	err = s.withProfile(name, func(pr *program.Profile) error {
+	err = s.groupAdd(name, func(free *program.Handles, _ int) (Handle, error) {
+		h = free.Take()
+		return h, nil
+	})
+	return h, err
+}
+
+// GroupAddAt creates an empty group with a handle, which must be free.
+func (s *Switch) GroupAddAt(name string, h Handle) error { return s.groupAdd(name, claim(h)) }
+
+func (s *Switch) groupAdd(name string, take func(*program.Handles, int) (Handle, error)) error {
+	return s.withProfile(name, func(pr *program.Profile) error {
 		if !pr.Selects {
 			return ErrNotSupported
 		}
 		if pr.GroupHandles.InUse() >= pr.Most() {
 			return ErrTableFull
 		}
-		h = pr.GroupHandles.Take()
+		h, err := take(&pr.GroupHandles, pr.Most())
+		if err != nil {
+			return err
+		}
 		for int(h) >= len(pr.Groups) {
 			pr.Groups = append(pr.Groups, program.ProfileGroup{})
 		}
 		pr.Groups[h] = program.ProfileGroup{Used: true}
 		return nil
 	})
-	return h, err
 }
 
 // GroupDelete removes a group that no entry uses.

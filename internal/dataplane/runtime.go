@@ -44,7 +44,20 @@ func always[T any](f func(T)) func(T) error {
 
 // TableAdd adds an entry and returns its handle.
 func (s *Switch) TableAdd(name string, e Entry) (h Handle, err error) {
-	err = s.withTable(name, func(t *program.Table) error {
+	err = s.tableAdd(name, e, func(t *program.Table, te program.TableEntry) (err error) {
+		h, err = t.Add(te)
+		return err
+	})
+	return h, err
+}
+
+// TableAddAt adds an entry with its handle, which must be free, as a saved state has it.
+func (s *Switch) TableAddAt(name string, e Entry) error {
+	return s.tableAdd(name, e, func(t *program.Table, te program.TableEntry) error { return t.AddAt(e.Handle, te) })
+}
+
+func (s *Switch) tableAdd(name string, e Entry, add func(*program.Table, program.TableEntry) error) error {
+	return s.withTable(name, func(t *program.Table) error {
 		if t.Immutable {
 			return ErrImmutable
 		}
@@ -56,12 +69,11 @@ func (s *Switch) TableAdd(name string, e Entry) (h Handle, err error) {
 			return err
 		}
 		te := program.TableEntry{Match: e.Match, Priority: e.Priority, Call: c, Idle: e.IdleTimeout, LastHit: s.now}
-		if h, err = t.Add(te); err == nil && t.Profile != nil {
+		if err = add(t, te); err == nil && t.Profile != nil {
 			t.Profile.Refer(&c, 1)
 		}
 		return err
 	})
-	return h, err
 }
 
 // TableModify changes the target of an entry.

@@ -151,6 +151,24 @@ func (h *Handles) Take() Handle {
 	return h.next - 1
 }
 
+// Claim takes a given handle. It returns false if the handle is not free.
+func (h *Handles) Claim(want Handle) bool {
+	for h.next < want {
+		h.free.push(h.next)
+		h.next++
+	}
+	if h.next == want {
+		h.next++
+		return true
+	}
+	i := slices.Index(h.free, want)
+	if i >= 0 {
+		h.free = slices.Delete(h.free, i, i+1)
+		slices.Sort(h.free) // a sorted list is a heap
+	}
+	return i >= 0
+}
+
 // InUse returns the number of allocated handles.
 func (h *Handles) InUse() int { return int(h.next) - len(h.free) }
 

@@ -10,16 +10,43 @@ import (
 
 // Add adds an entry to the table.
 func (t *Table) Add(e TableEntry) (Handle, error) {
-	demands, err := t.Prepare(&e)
+	demands, err := t.fits(&e)
+	if err != nil {
+		return 0, err
+	}
+	return t.place(int(t.handles.Take()), e, demands), nil
+}
+
+// AddAt adds an entry with a given handle, which must be free.
+func (t *Table) AddAt(h Handle, e TableEntry) error {
+	demands, err := t.fits(&e)
+	switch slot := h.Slot(); {
+	case err != nil:
+		return err
+	case slot >= t.size || !t.handles.Claim(Handle(slot)):
+		return ErrBadHandle
+	default:
+		t.place(slot, e, demands)
+		t.Entries[slot].version = uint8(h >> slotBits)
+	}
+	return nil
+}
+
+// fits checks a new entry.
+func (t *Table) fits(e *TableEntry) (lookup.TernaryEntry, error) {
+	demands, err := t.Prepare(e)
 	switch {
 	case err != nil:
-		return 0, err
-	case t.Same(&e) != lookup.None:
-		return 0, ErrDuplicate
+	case t.Same(e) != lookup.None:
+		err = ErrDuplicate
 	case t.Count >= t.size:
-		return 0, ErrTableFull
+		err = ErrTableFull
 	}
-	slot := int(t.handles.Take())
+	return demands, err
+}
+
+// place puts an entry into a free slot.
+func (t *Table) place(slot int, e TableEntry, demands lookup.TernaryEntry) Handle {
 	if slot == cap(t.Entries) { // grow in larger steps than append, which would copy more often
 		t.Entries = append(make([]TableEntry, 0, min(slot+slot/2+16, max(t.size, slot+1))), t.Entries...)
 	}
@@ -43,7 +70,7 @@ func (t *Table) Add(e TableEntry) (Handle, error) {
 		t.meters.Reset(slot)
 	}
 	t.updateLinear()
-	return handleOf(slot, e.version), nil
+	return handleOf(slot, e.version)
 }
 
 // Prepare checks the match of an entry and converts it to the form of the

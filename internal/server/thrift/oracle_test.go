@@ -93,10 +93,10 @@ func compiled(t testing.TB, file string) *p4.Program {
 	return p
 }
 
-// newDevice returns a switch with the program of the sessions.
-func newDevice(t testing.TB) *p4rt.Device {
+// newDevice returns a switch with a program, by default the program of the sessions.
+func newDevice(t testing.TB, program ...string) *p4rt.Device {
 	t.Helper()
-	p := compiled(t, "session.p4")
+	p := compiled(t, append(program, "session.p4")[0])
 	dev, err := p4rt.NewDevice(p4rt.DeviceOptions{Load: func(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
 		c, err := bmv2.Load(program)
 		if err != nil {

@@ -148,22 +148,28 @@ func nodeName(node string) string {
 	return node
 }
 
-// key writes the key of an entry. Fields are in whole bytes; exact fields come
-// first, then prefixes, then ternary ones.
-func (s *stateWriter) key(fields []dataplane.KeyField, ordered bool, e dataplane.Entry) {
-	rank := []dataplane.MatchKind{
+// keyOrder returns the fields of a key in the order of the format: ranges and exact fields
+// come first, then prefixes, then ternary fields.
+func keyOrder(fields []dataplane.KeyField) (order []int) {
+	for _, kind := range []dataplane.MatchKind{
 		dataplane.MatchRange, dataplane.MatchValid, dataplane.MatchExact, dataplane.MatchLPM, dataplane.MatchTernary,
+	} {
+		for i, f := range fields {
+			if f.Kind == kind || f.Kind == dataplane.MatchOptional && kind == dataplane.MatchTernary {
+				order = append(order, i)
+			}
+		}
 	}
+	return order
+}
+
+// key writes the key of an entry. Fields are in whole bytes.
+func (s *stateWriter) key(fields []dataplane.KeyField, ordered bool, e dataplane.Entry) {
 	var value, mask []byte
 	prefix := 0
-	for _, kind := range rank {
-		for i, f := range fields {
-			if f.Kind != kind && !(f.Kind == dataplane.MatchOptional && kind == dataplane.MatchTernary) {
-				continue
-			}
-			v, m, bits := matchBytes(f, e.Match[i])
-			value, mask, prefix = append(value, v...), append(mask, m...), prefix+bits
-		}
+	for _, i := range keyOrder(fields) {
+		v, m, bits := matchBytes(fields[i], e.Match[i])
+		value, mask, prefix = append(value, v...), append(mask, m...), prefix+bits
 	}
 	s.line(hex.EncodeToString(value))
 	switch {

@@ -25,6 +25,7 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 	"github.com/p4lb/p4lb/internal/server/thrift"
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 // off disables a server, in place of its address.
@@ -53,6 +54,11 @@ its ports:
 contains commands of simple_switch_CLI (table_add, table_set_default,
 mc_mgrp_create, mirroring_add, register_write and others) or the JSON of runtime
 files in the P4 tutorials.
+
+--restore-state starts with the tables, action profiles and meters that the Thrift
+call serialize_state has returned, of this switch or of simple_switch, with the same
+handles. The program must be the same: the state has the digest of its JSON.
+Registers and counters start again, and P4Runtime clients do not see the entries.
 
 A program for Tofino (TNA, T2NA) runs as on the chip, each port with the program of
 its pipe. Ports 68 to 71 of each pipe, or port 6 on Tofino 2, recirculate. Queue
@@ -115,6 +121,7 @@ type switchJob struct {
 	ports        []string
 	load, p4info string
 	entries      []string
+	restore      string
 	sources      p4.Options
 	grpc, thrift string
 	device       uint64
@@ -143,6 +150,7 @@ func (j *switchJob) addFlags(cmd *cobra.Command) {
 	f.StringVar(&j.load, "load", "", "start with the program in `FILE`, P4 or BMv2 JSON")
 	f.StringVar(&j.p4info, "p4info", "", "read the P4Info of a JSON program, in text form, from `FILE` (default PROG.p4info.txtpb)")
 	f.StringArrayVar(&j.entries, "entries", nil, "fill its tables from `FILE`: commands of simple_switch_CLI, or JSON (repeatable)")
+	f.StringVar(&j.restore, "restore-state", "", "start with the tables, action profiles and meters in `FILE`, which serialize_state has saved")
 	cli.AddSourceFlags(cmd, &j.sources)
 	f.StringVar(&j.grpc, "grpc", "127.0.0.1:9559", "serve P4Runtime at `ADDR`, or off")
 	f.Uint64Var(&j.device, "device-id", 1, "device id that clients must use")
@@ -176,6 +184,8 @@ func (j *switchJob) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--p4info requires --load")
 	case len(j.entries) > 0 && j.load == "":
 		return cli.UsageError(cmd, "--entries requires --load")
+	case j.restore != "" && (j.load == "" || len(j.entries) > 0 || j.bfrt.address != ""):
+		return cli.UsageError(cmd, "--restore-state requires --load, without --entries and --bfrt")
 	case j.rounds <= 0:
 		return cli.UsageError(cmd, "--rounds %d: want at least 1", j.rounds)
 	case j.depth <= 0:
@@ -306,10 +316,28 @@ func (j *switchJob) open(s *runningSwitch) (err error) {
 			return err
 		}
 	}
+	if err := j.restoreState(s); err != nil {
+		return err
+	}
 	if err := j.listen(s); err != nil {
 		return err
 	}
 	return j.openPorts(s)
+}
+
+// restoreState gives the switch the state in the file of --restore-state.
+func (j *switchJob) restoreState(s *runningSwitch) error {
+	if j.restore == "" {
+		return nil
+	}
+	state, err := plain.ReadFile(j.restore)
+	if err == nil {
+		err = thrift.RestoreState(s.dev.Control(), s.dev.Program(), state)
+	}
+	if err != nil {
+		return fmt.Errorf("restoring the state in %s: %w", j.restore, err)
+	}
+	return nil
 }
 
 func (j *switchJob) openDevice(s *runningSwitch) (err error) {

@@ -1,0 +1,119 @@
+package thrift
+
+import (
+	"bytes"
+	"crypto/md5"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/p4lb/p4lb/internal/server/p4rt"
+)
+
+// statePrograms are the programs of the states in testdata/oracle/thrift-swap.jsonl, by the
+// digest of the JSON that simple_switch ran.
+var statePrograms = map[string]string{
+	"78d97c6ef90df221764b281b0449ef04": "session.p4", "a0ffd0b2b050da7c9431e0422547686b": "swapped.p4", "456314f886e330384b668552ac7dc6c5": "many.p4",
+}
+
+// recordedStates returns the states that simple_switch 1.15.5 serialized, with the names of
+// their programs.
+func recordedStates(t *testing.T) (states [][]byte, programs []string) {
+	t.Helper()
+	for _, r := range oracle(t, "thrift-swap") {
+		if r.Call != "standard:bm_serialize_state" {
+			continue
+		}
+		var out map[string]struct{ Hex string }
+		if err := json.Unmarshal(r.Out, &out); err != nil {
+			t.Fatal(err)
+		}
+		state, err := hex.DecodeString(out["0:bytes"].Hex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := len(stateVersion) + 1
+		program := statePrograms[hex.EncodeToString(state[head:head+md5.Size])]
+		if program == "" {
+			t.Fatalf("the program of a state is unknown: %x", state[head:head+md5.Size])
+		}
+		states, programs = append(states, state), append(programs, program)
+	}
+	return states, programs
+}
+
+// owned replaces the digest of a state by the digest of the device's program: p4lb compiles
+// to other JSON than the JSON of the record.
+func owned(dev *p4rt.Device, state []byte) []byte {
+	sum, head := md5.Sum(dev.Program()), len(stateVersion)+1
+	return append(append(bytes.Clone(state[:head]), sum[:]...), state[head+md5.Size:]...)
+}
+
+// TestRestoreState restores what simple_switch saved: tables of each kind, handles with
+// gaps and versions, members and groups, and meters. Saved again, the state is the same.
+func TestRestoreState(t *testing.T) {
+	states, programs := recordedStates(t)
+	if len(states) < 7 {
+		t.Errorf("%d states", len(states))
+	}
+	for i, state := range states {
+		dev := newDevice(t, programs[i])
+		want := owned(dev, state)
+		if err := RestoreState(dev.Control(), dev.Program(), want); err != nil {
+			t.Errorf("state %d of %s: %v", i+1, programs[i], err)
+			continue
+		}
+		if got := serialized(t, dev); !bytes.Equal(got, want) {
+			t.Errorf("state %d of %s:\n%s\nwant\n%s", i+1, programs[i], got, want)
+		}
+	}
+}
+
+func serialized(t *testing.T, dev *p4rt.Device) []byte {
+	t.Helper()
+	out, _ := serializeState(dev, nil)
+	b, ok := out.([]byte)
+	if !ok {
+		t.Fatal(out)
+	}
+	return b
+}
+
+// TestRestoreBadState: a state that is cut, changed or of another program is refused with
+// its line, and nothing panics.
+func TestRestoreBadState(t *testing.T) {
+	states, programs := recordedStates(t)
+	dev := newDevice(t)
+	state := []byte(nil)
+	for i := range states {
+		if programs[i] == "session.p4" && len(states[i]) > len(state) {
+			state = states[i]
+		}
+	}
+	if err := RestoreState(dev.Control(), dev.Program(), state); err == nil || !strings.Contains(err.Error(), "the state belongs to another program") {
+		t.Errorf("the digest of another program: %v", err)
+	}
+	state = owned(dev, state)
+	head := len(stateVersion) + 1 + md5.Size + 1
+	lines := strings.SplitAfter(string(state[head:]), "\n")
+	for n := range lines {
+		if n%97 > 0 {
+			continue
+		}
+		fresh := newDevice(t)
+		if err := RestoreState(fresh.Control(), fresh.Program(), append(bytes.Clone(state[:head]), strings.Join(lines[:n], "")...)); err == nil && n < len(lines)-1 {
+			t.Errorf("a state of %d lines is accepted", n)
+		}
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{stateVersion, "06062016_1", "the first line is not 06062016_0: want a file of serialize_state"},
+		{"SessionIngress.exact_one\n", "SessionIngress.exact_three\n", `"SessionIngress.exact_three": want the name of a table`},
+		{"SessionIngress.exact_one\n", "SessionIngress.exact_one\n__NULL__\n9999999\n", "9999999 items: the state has"},
+	} {
+		text := strings.Replace(string(state), c.from, c.to, 1)
+		if err := RestoreState(dev.Control(), dev.Program(), []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v\nwant %s", err, c.want)
+		}
+	}
+}
