@@ -54,6 +54,10 @@ func TestGetMember(t *testing.T) {
 			t.Errorf("group %d, hash %d: %s, want %s", test.group, test.hash, got, test.want)
 		}
 	}
+	one, err := r.read(pipe(0), r.entry(table, r.key(table, 8, 1), nil))
+	if err != nil || !slices.Equal(r.values(table, one[0].GetData(), "$ACTION_MEMBER_ID"), []uint64{5}) {
+		t.Errorf("in one pipe: %v, %v", one, err)
+	}
 	group(mod, true, true, true)
 	if a, b, c := member(8, 0), member(8, 1), member(8, 2); a != "[3]" || b != "[4]" || c != "[5]" {
 		t.Errorf("with all members: %s %s %s", a, b, c)
