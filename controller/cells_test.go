@@ -103,3 +103,22 @@ func TestUpdateErrors(t *testing.T) {
 		}
 	}
 }
+
+// A switch may answer with as many entities as its program can hold, and no more.
+func TestCapacityOfAnswers(t *testing.T) {
+	entry := &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: 1}}}
+	l := lying(t, func(send func(*p4v1.ReadResponse) error) error {
+		for range 2 {
+			if err := send(&p4v1.ReadResponse{Entities: []*p4v1.Entity{entry, entry}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for most, fits := range map[int]bool{3: false, 4: true, 5: true} {
+		list, err := readEntities(t.Context(), l, patience, most, func(err error) error { return err }, entry)
+		if fits && (err != nil || len(list) != 4) || !fits && (err == nil || !strings.Contains(err.Error(), "capacity of 3 entities")) {
+			t.Errorf("a capacity of %d: %d entities, %v", most, len(list), err)
+		}
+	}
+}

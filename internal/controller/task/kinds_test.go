@@ -308,6 +308,22 @@ func TestRestart(t *testing.T) {
 			}
 		}
 	}
+	// A count of any register that changes between two runs is a packet that moves.
+	for _, moves := range []string{"in", "out", "gone"} {
+		run := one(t, newRezeroTask, node(task, "in", "out", "gone"), Options{})
+		f := &fakeFabric{empty: errors.ErrUnsupported, registers: map[string][]uint64{"in": {0, 5, 6, 7}, "out": {0, 4, 6, 0}, "gone": {0, 5, 6, 7}}}
+		for n, want := range []bool{false, false, true} { // whether the counts have started again
+			if _, err := run.Run(0, f); err != nil {
+				t.Fatal(err)
+			}
+			if got := f.registers["in"][1] == 0; got != want {
+				t.Errorf("%s moves before run 2: after run %d the counts start again: %v", moves, n+1, got)
+			}
+			if n == 0 {
+				f.registers[moves][2]++
+			}
+		}
+	}
 	for _, missing := range []manifest.Part{manifest.PartIn, manifest.PartOut, manifest.PartGone} {
 		n := node(task, "in", "out", "gone")
 		n.Manifest.Tasks[0].Registers = map[manifest.Part]string{}

@@ -61,6 +61,14 @@ func TestHostileStores(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 			io.WriteString(w, "<Error><Code>\u009b31mRed</Code><Message>\u009b2J\u202eword</Message></Error>")
 		}, text, "403 31mRed 2Jword"},
+		"an object cut short": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			io.WriteString(w, "ten bytes.")
+		}, text, "unexpected EOF"},
+		"an answer that is a choice": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusMultipleChoices)
+			io.WriteString(w, "several")
+		}, text, "300"},
 		"pages without end": {page(func() string { n++; return fmt.Sprint(n) }), has, "more than"},
 	} {
 		t.Run(name, func(t *testing.T) {

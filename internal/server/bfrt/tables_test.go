@@ -463,3 +463,51 @@ func TestEntryCounters(t *testing.T) {
 		t.Errorf("an operation of other tables: %v", code)
 	}
 }
+
+// A counter of packets and bytes keeps the one that an update leaves out, and its sum over the
+// pipes, in all pipes and in one.
+func TestPartsOfCounters(t *testing.T) {
+	r := newProgramRig(t, entries, gate.Limits{})
+	key := r.key("In.volumes", 9)
+	for range 2 {
+		r.goes(frame(0, 0, 9))
+	}
+	counts := func(what string, target *wire.TargetDevice, packets, bytes uint64) {
+		t.Helper()
+		d := r.get(target, "In.volumes", key)
+		got := append(r.values("In.volumes", d, "$COUNTER_SPEC_PKTS"), r.values("In.volumes", d, "$COUNTER_SPEC_BYTES")...)
+		if !slices.Equal(got, []uint64{packets, bytes}) {
+			t.Errorf("%s: %d packets and bytes, want %d and %d", what, got, packets, bytes)
+		}
+	}
+	set := func(target *wire.TargetDevice, list ...any) {
+		t.Helper()
+		r.must(r.write(target, update(mod, r.entry("In.volumes", key, r.data("In.volumes", "", list...)))))
+	}
+	counts("two packets", everywhere, 2, 2*68)
+	set(pipe(1), "$COUNTER_SPEC_PKTS", 10, "$COUNTER_SPEC_BYTES", 1000)
+	counts("of all pipes", everywhere, 12, 1000+2*68)
+	set(everywhere, "$COUNTER_SPEC_BYTES", 7)
+	counts("bytes set", everywhere, 12, 7)
+	counts("bytes set, in the first pipe", pipe(0), 12, 7)
+	counts("bytes set, in the other pipe", pipe(1), 0, 0)
+	set(everywhere, "$COUNTER_SPEC_PKTS", 3)
+	counts("packets set", everywhere, 3, 7)
+	r.set(del, "In.volumes", nil, nil)
+	counts("cleared", everywhere, 0, 0)
+}
+
+// In poll mode a client gives an entry its hit state when it adds it, too.
+func TestHitStateOfNewEntries(t *testing.T) {
+	r := newRig(t)
+	r.must(r.write(everywhere, r.attribute("In.dmac", &wire.TableAttribute{Attribute: &wire.TableAttribute_IdleTable{IdleTable: &wire.IdleTable{Enable: true, IdleTableMode: wire.IdleTable_IDLE_TABLE_POLL_MODE}}})))
+	for dst, state := range map[uint64]string{1: "ENTRY_ACTIVE", 2: "ENTRY_IDLE"} {
+		r.set(ins, "In.dmac", r.key("In.dmac", dst), r.data("In.dmac", "send", "port", 2, "$ENTRY_HIT_STATE", state))
+	}
+	r.set(ins, "In.dmac", r.key("In.dmac", 3), r.data("In.dmac", "send", "port", 2))
+	for dst, want := range map[uint64]string{1: "ENTRY_ACTIVE", 2: "ENTRY_IDLE"} {
+		if got := r.field("In.dmac", r.get(everywhere, "In.dmac", r.key("In.dmac", dst)), "$ENTRY_HIT_STATE").GetStrVal(); got != want {
+			t.Errorf("entry %d is %s, want %s", dst, got, want)
+		}
+	}
+}

@@ -126,6 +126,7 @@ control In(inout headers hdr, inout metadata md, in ingress_intrinsic_metadata_t
         size = 64;
     }
 
+    Counter<bit<32>, bit<8>>(16, CounterType_t.PACKETS_AND_BYTES) volumes;
     RegisterParam<bit<16>>(100) step;
     Register<bit<16>, bit<1>>(1) total;
     RegisterAction<bit<16>, bit<1>, bit<16>>(total) grow = {
@@ -149,6 +150,7 @@ control In(inout headers hdr, inout metadata md, in ingress_intrinsic_metadata_t
     }
 
     apply {
+        volumes.count(hdr.ethernet.kind[7:0]);
         if (hdr.ethernet.kind == 7) {
             copied.apply();
         } else {
