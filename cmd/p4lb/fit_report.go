@@ -132,7 +132,7 @@ func (j *fitJob) reportFixed(m *fitting.Model) error {
 			float64(m.Max())/float64(m.Scale))
 	}
 	if m.Fit != nil && e.Max > m.Max() {
-		j.c.Warning("outside the data the polynomial reaches %d: C_max is the maximum in their hull", e.Max)
+		j.c.Warning("the polynomial reaches %d outside the hull of the data: C_max is its maximum inside", e.Max)
 	}
 	return nil
 }

@@ -245,7 +245,7 @@ func TestSlurm(t *testing.T) {
 	eventually(t, "the job that was ended is at work", func() bool {
 		return strings.Contains(s.run("lab", "status", "sweep.yaml", "--store", "shared"), "ended")
 	})
-	if out, err := s.command("lab", "wait", "sweep.yaml", "--store", "shared", "--every", "100ms").CombinedOutput(); err == nil || !strings.Contains(string(out), "no job is at work, and 16 of 16 runs are missing") {
+	if out, err := s.command("lab", "wait", "sweep.yaml", "--store", "shared", "--every", "100ms").CombinedOutput(); err == nil || !strings.Contains(string(out), "no job is running, but 16 of 16 runs are missing") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -56,7 +56,7 @@ type Observer struct {
 func NewObserver(n *plan.Node, regs registers.Access) (*Observer, error) {
 	if n.Manifest.Arch.Hardware() {
 		return nil, &plan.Error{Switch: n.Name,
-			Err:  errors.New("programs for Tofino keep the dequeue interval of no packet"),
+			Err:  errors.New("programs for Tofino do not store dequeue intervals"),
 			Hint: "observe with the same scheme for v1model",
 		}
 	}

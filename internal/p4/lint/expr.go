@@ -32,7 +32,7 @@ func (l *linter) expressions() {
 						inner, ok := syntax.Unparen(side).(*syntax.BinaryExpr)
 						if ok && inner.Op == x.Op && (x.Op == syntax.Add || x.Op == syntax.Sub) && !l.constant(inner) && !l.constant(x.X) && !l.constant(x.Y) &&
 							!l.constant(inner.X) && !l.constant(inner.Y) {
-							l.errorf(n, "three operands: an action adds two; it takes another action, a stage later")
+							l.errorf(n, "a sum of three operands: an action adds two; add the third in an action of a later stage")
 						}
 					}
 				}

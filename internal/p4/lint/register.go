@@ -63,7 +63,7 @@ func (l *linter) cell(d *syntax.InstDecl, t types.Type) {
 	case len(halves) > 2:
 		l.errorf(d, "a register with %d values in a cell, at most 2", len(halves))
 	case len(halves) == 2 && halves[0] != halves[1]:
-		l.errorf(d, "a register with halves of %d and %d bits: both must have as many", halves[0], halves[1])
+		l.errorf(d, "a register with halves of %d and %d bits: both must have the same width", halves[0], halves[1])
 	case len(signs) == 2:
 		l.errorf(d, "a register with one half signed and the other not: both must have one type")
 	case sum > l.target.CellBits:

@@ -279,7 +279,7 @@ func (c constant) walk(func(Fact, string))    {}
 type address netip.Addr
 
 func (a address) eval(Lookup) (int64, error) {
-	return 0, fmt.Errorf("%v has more than 64 bits: want it alone, as the value of a wide field", netip.Addr(a))
+	return 0, fmt.Errorf("%v has more than 64 bits: it must be a whole expression, for a wide field", netip.Addr(a))
 }
 func (a address) walk(func(Fact, string)) {}
 

@@ -350,7 +350,7 @@ func TestOperators(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"1 % 0": "the remainder of a division by 0", "1 << 64": "a shift by 64", "1 >> -1": "a shift by -1", "1 >> 64": "a shift by 64", "0 || $leaf": "no leaf", "$leaf + 1": "no leaf", "1 + $leaf": "no leaf",
-		"$leaf ? 1 : 2": "no leaf", "2001:db8::1 + 1": "has more than 64 bits: want it alone",
+		"$leaf ? 1 : 2": "no leaf", "2001:db8::1 + 1": "has more than 64 bits: it must be a whole expression",
 	} {
 		e, err := manifest.ParseExpr(text)
 		if err != nil {

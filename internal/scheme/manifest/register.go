@@ -121,26 +121,26 @@ const (
 // Words lists the kinds.
 func (Kind) Words() []Word {
 	return []Word{
-		{string(Opaque), "nothing that readers know"},
+		{string(Opaque), "a value without a described meaning"},
 		{string(Occupancy), "share of a queue's capacity that is taken"},
 		{string(QueueLength), "length of a queue"},
 		{string(Interval), "time between two packets that leave a queue"},
-		{string(Trend), "where a queue is going: 2 rising, 1 falling"},
+		{string(Trend), "whether a queue grows: 2 rising, 1 falling"},
 		{string(Congestion), "congestion index: the larger, the worse"},
 		{string(Degree), "load degree: the larger, the better"},
 		{string(Marks), "share of packets that met congestion"},
 		{string(PathState), "class of a path: the larger, the worse"},
 		{string(Utilisation), "share of a link's rate that is used"},
-		{string(Rate), "what went lately, fading within a window"},
-		{string(Delay), "how long something takes"},
-		{string(Weight), "how much of the traffic a path is to get, beside others"},
-		{string(Moment), "when something was, by the switch's clock"},
-		{string(Deadline), "until when something holds, by the switch's clock"},
+		{string(Rate), "recent traffic, as a count that decays within a window"},
+		{string(Delay), "a duration"},
+		{string(Weight), "share of the traffic that a path gets, relative to the other paths"},
+		{string(Moment), "time of an event, by the switch's clock"},
+		{string(Deadline), "time at which a state ends, by the switch's clock"},
 		{string(Slot), "a path, by its slot in the group"},
 		{string(Port), "a port of the switch"},
-		{string(Count), "how much there has been"},
-		{string(Threshold), "a limit that something is compared with"},
-		{string(Granularity), "how much goes one way at once"},
+		{string(Count), "a total since the start"},
+		{string(Threshold), "a limit with which a value is compared"},
+		{string(Granularity), "number of packets or bytes that take the same path together"},
 		{string(Flag), "1 or 0"},
 	}
 }
@@ -174,10 +174,10 @@ func (Unit) Words() []Word {
 		{string(Ticks), "time, as Tofino's programs count it: in 32 bits, which wrap"},
 		{string(Bytes), "an amount of data"},
 		{string(Packets), "an amount of data"},
-		{string(Cells80), "what Tofino's queues count in"},
-		{string(Cells176), "what Tofino 2's queues count in"},
+		{string(Cells80), "buffer cells of Tofino, 80 bytes each"},
+		{string(Cells176), "buffer cells of Tofino 2, 176 bytes each"},
 		{string(Flowcells), "pieces of a flow"},
-		{string(Recirculations), "how often packets recirculate"},
+		{string(Recirculations), "number of recirculations"},
 		{string(Level), "a step of a coarse scale"},
 		{string(Class), "one of a few classes"},
 		{string(Score), "points"},
@@ -222,7 +222,7 @@ func (Index) Words() []Word {
 		{string(ByPort), "a cell for each port, by its number"},
 		{string(ByGroup), "a cell for each group of paths, by its id"},
 		{string(ByPath), "a cell for each path, at group*16 + slot"},
-		{string(ByFlow), "slots for flows, which a hash finds"},
+		{string(ByFlow), "a cell for each slot of flows, selected by a hash"},
 		{string(ByMemory), "remembered paths of a group, at group*each + k"},
 		{string(ByQueue), "a cell for each queue of a pipe"},
 		{string(ByDestination), "a cell for each leaf, by its number"},
@@ -250,13 +250,13 @@ const (
 func (Event) Words() []Word {
 	return []Word{
 		{string(Heard), "the switch received it in a report or a probe"},
-		{string(Reported), "egress told ingress about it"},
+		{string(Reported), "egress reported it to ingress"},
 		{string(Warned), "a neighbour was warned about it"},
-		{string(Updated), "the value was right"},
-		{string(Arrived), "the last packet came"},
+		{string(Updated), "the value was last correct"},
+		{string(Arrived), "the last packet arrived"},
 		{string(Departed), "the last packet left"},
 		{string(Began), "the interval or epoch began"},
-		{string(Departure), "the last packet is to leave, or to arrive (of a deadline)"},
+		{string(Departure), "the last packet will have left, or arrived (of a deadline)"},
 		{string(Pause), "the port is expected to be paused (of a deadline)"},
 	}
 }
@@ -274,9 +274,9 @@ const (
 // Words lists the writers.
 func (Writer) Words() []Word {
 	return []Word{
-		{string(DataPlane), "packets alone"},
-		{string(Controller), "the controller alone"},
-		{string(Both), "packets, and the controller to set it back"},
+		{string(DataPlane), "only packets"},
+		{string(Controller), "only the controller"},
+		{string(Both), "packets, and the controller to reset it"},
 	}
 }
 
@@ -317,6 +317,6 @@ func (WeightSource) Words() []Word {
 	return []Word{
 		{string(FromController), "in proportion to the capacity of each path, from a table of the controller"},
 		{string(FromRegister), "computed by the program, from the cells of the register about each path"},
-		{string(FromTable), "a baked table, by the levels that the register has"},
+		{string(FromTable), "from a precomputed table, by the levels in the register"},
 	}
 }

@@ -54,18 +54,18 @@ const (
 // Words lists the kinds.
 func (TaskKind) Words() []Word {
 	return []Word{
-		{string(ProbeFlood), "send a probe about this switch into the network, again and again"},
-		{string(PathProbe), "send a probe along each path, again and again"},
-		{string(Granular), "write the granularity that the delays of the paths ask for (PDLB's Eq. 10)"},
-		{string(QueueLimit), "write the queue that is long enough to be left (QDAPS's Eq. 14)"},
+		{string(ProbeFlood), "periodically send a probe about this switch into the network"},
+		{string(PathProbe), "periodically send a probe along each path"},
+		{string(Granular), "write the granularity that follows from the delays of the paths (PDLB's Eq. 10)"},
+		{string(QueueLimit), "write the queue length above which a flow changes its path (QDAPS's Eq. 14)"},
 		{string(Rezero), "set counts of ingress queues to 0 while the switch holds no packet"},
-		{string(RecircLimit), "write how often a packet may recirculate (RLB's Eq. 5)"},
-		{string(FailureWatch), "close ports that packets recirculate for too often (RLB's Algorithm 2)"},
+		{string(RecircLimit), "write the limit of recirculations of a packet (RLB's Eq. 5)"},
+		{string(FailureWatch), "close ports because of which packets recirculate too often (RLB's Algorithm 2)"},
 		{string(Expire), "delete best paths without a probe for a period"},
 		{string(Ageing), "count the flows that wait for their last packet to leave"},
 		{string(RateFilter), "set low-pass filters that measure rates, so that a full link gives 256"},
 		{string(SampleFilter), "set low-pass filters that average samples"},
-		{string(SendFrame), "make a frame arrive at a port of the switch, by default its CPU port, again and again"},
+		{string(SendFrame), "periodically make a frame arrive at a port of the switch, by default its CPU port"},
 	}
 }
 
@@ -100,23 +100,23 @@ const (
 func (Part) Words() []Word {
 	return []Word{
 		{string(PartDelay), "the delays of paths"},
-		{string(PartMoment), "when something was heard of"},
+		{string(PartMoment), "the times at which the values were received"},
 		{string(PartSize), "the granularity of each group"},
 		{string(PartThreshold), "the threshold"},
 		{string(PartQueue), "packets from a port that are still in the switch"},
 		{string(PartIn), "packets received from a port"},
 		{string(PartOut), "of these, departed packets known to ingress"},
 		{string(PartGone), "of these, departed packets known to egress"},
-		{string(PartInterval), "when the interval of a port began"},
-		{string(PartRoundTime), "how long a recirculation takes"},
+		{string(PartInterval), "the start of the interval of each port"},
+		{string(PartRoundTime), "the duration of a recirculation"},
 		{string(PartRoundQueue), "bytes that wait for recirculation"},
-		{string(PartLimit), "how often a packet may recirculate"},
+		{string(PartLimit), "the limit of recirculations of a packet"},
 		{string(PartRounds), "recirculations"},
 		{string(PartPackets), "packets that recirculated"},
-		{string(PartPortRounds), "recirculations for want of each port"},
+		{string(PartPortRounds), "recirculations because of each port"},
 		{string(PartFaulty), "whether a port is closed"},
 		{string(PartBest), "the best path to each destination"},
-		{string(PartDeadline), "when the last packet of a flow is to leave"},
+		{string(PartDeadline), "the time at which the last packet of a flow leaves"},
 		{string(PartSlot), "the path of a flow"},
 		{string(PartLoad), "recent bytes of each port, or the share of the link's rate"},
 	}
@@ -191,7 +191,7 @@ const (
 // Words lists the purposes of clone sessions.
 func (SessionKind) Words() []Word {
 	return []Word{
-		{string(ReportCopies), "they tell ingress what egress knows"},
+		{string(ReportCopies), "they report measurements of egress to ingress"},
 		{string(WarningCopies), "they warn a neighbour"},
 		{string(OtherCopies), "something else"},
 	}
@@ -226,11 +226,11 @@ const (
 // Words lists the kinds of members.
 func (Members) Words() []Word {
 	return []Word{
-		{string(MembersUp), "ports to switches that are higher up"},
-		{string(MembersOnward), "for packets from below, all other ports to switches; for packets from above, ports to switches below"},
-		{string(MembersSwitches), "all ports to switches, but the one where it came in"},
-		{string(MembersHosts), "all ports to hosts, but the one where it came in"},
-		{string(MembersAll), "all ports that have a link, but the one where it came in"},
+		{string(MembersUp), "ports to higher switches"},
+		{string(MembersOnward), "for packets from below, all other ports to switches; for packets from above, ports to lower switches"},
+		{string(MembersSwitches), "all ports to switches except the ingress port"},
+		{string(MembersHosts), "all ports to hosts except the ingress port"},
+		{string(MembersAll), "all ports with a link except the ingress port"},
 		{string(MembersPorts), "the ports that are listed"},
 	}
 }
@@ -328,12 +328,12 @@ func (HeaderKind) Words() []Word {
 	return []Word{
 		{string(ProbeHeader), "a probe that floods the network"},
 		{string(PathProbeHeader), "a probe along one path and back"},
-		{string(ReportHeader), "what egress tells ingress"},
+		{string(ReportHeader), "the report of egress to ingress"},
 		{string(OverlayHeader), "information between leaves in each packet"},
 		{string(WarningHeader), "a warning to a neighbour"},
 		{string(PauseHeader), "a PFC frame of a neighbour; switches pass such frames to the program"},
 		{string(RoundHeader), "state of a recirculated packet"},
-		{string(BridgeHeader), "what ingress tells egress about a packet"},
+		{string(BridgeHeader), "metadata of a packet from ingress to egress"},
 		{string(OtherHeader), "something else"},
 	}
 }

@@ -129,7 +129,7 @@ func (a *attachments) set(t *matchTable, pipe int, h dataplane.Handle, d *entryD
 			}
 		case a.cell(f) != nil:
 			if h == dataplane.DefaultEntry {
-				return failf(unimplemented, "the default entry has no cell of a register")
+				return failf(unimplemented, "the default entry has no register cell")
 			}
 			if err := a.cell(f).set(sw, h.Slot(), f, x.GetStream()); err != nil {
 				return err

@@ -162,7 +162,7 @@ func (s *Server) attribute(r *request, o object, a *wire.TableAttribute) (*wire.
 	case *wire.TableAttribute_SelectorUpdateNotify:
 		g, ok := o.(*selector)
 		if !ok {
-			return nil, failf(unimplemented, "the table has no attribute of its members")
+			return nil, failf(unimplemented, "the table has no attribute for its members")
 		}
 		out.Attribute = &wire.TableAttribute_SelectorUpdateNotify{SelectorUpdateNotify: &wire.SelectorUpdateCb{Enable: g.notify}}
 	default:

@@ -50,7 +50,7 @@ func (w *wishes) late() error {
 	default:
 	}
 	if !w.until.IsZero() && time.Now().After(w.until) {
-		return failf(codes.DeadlineExceeded, "the time that the client gave is over")
+		return failf(codes.DeadlineExceeded, "the deadline of the client has passed")
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (s *Server) Write(ctx context.Context, req *wire.WriteRequest) (*wire.Write
 			f()
 		}
 	default:
-		return nil, invalidf("there is no atomicity %d", a)
+		return nil, invalidf("unknown atomicity %d", a)
 	}
 	if b.late != nil {
 		return nil, b.late
@@ -222,20 +222,20 @@ func (b *batch) update(target *wire.TargetDevice, u *wire.Update) error {
 	case nil:
 		return invalidf("the update has no entity")
 	}
-	return failf(codes.Unimplemented, "an entity of this kind is not written")
+	return failf(codes.Unimplemented, "entities of this kind cannot be written")
 }
 
 // possible reports an update that is invalid for every table.
 func possible(kind wire.Update_Type, e *wire.TableEntry) error {
 	switch {
 	case kind < wire.Update_INSERT || kind > wire.Update_RESET:
-		return invalidf("there is no update of type %v", kind)
+		return invalidf("unknown type of update %v", kind)
 	case !e.GetIsDefaultEntry():
 		return nil
 	case len(e.GetKey().GetFields()) > 0:
 		return invalidf("the default entry has no key")
 	case kind == wire.Update_INSERT:
-		return failf(unimplemented, "the default entry is there, and is modified")
+		return failf(unimplemented, "the default entry always exists: want modify")
 	}
 	return nil
 }
@@ -248,7 +248,7 @@ func (s *Server) Read(req *wire.ReadRequest, stream wire.ReadServer) error {
 	}
 	defer s.reads.Add(-1)
 	if s.reads.Add(1) > int64(s.opts.MaxReads) {
-		return failf(codes.ResourceExhausted, "there are %d reads already, and no more are taken", s.opts.MaxReads)
+		return failf(codes.ResourceExhausted, "%d reads are in progress, which is the limit", s.opts.MaxReads)
 	}
 	w := s.wishesOf(stream.Context())
 	a := &answer{s: s, stream: stream}
@@ -341,5 +341,5 @@ func (b *batch) entity(target *wire.TargetDevice, e *wire.Entity) error {
 	case nil:
 		return invalidf("the request has no entity")
 	}
-	return failf(codes.Unimplemented, "an entity of this kind is not read")
+	return failf(codes.Unimplemented, "entities of this kind cannot be read")
 }

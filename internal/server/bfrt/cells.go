@@ -135,7 +135,7 @@ func (t *registerTable) write(r *request, kind wire.Update_Type, e *wire.TableEn
 		return t.clear(r, pipes, e)
 	}
 	if kind == wire.Update_MODIFY_INC {
-		return failf(unimplemented, "cells of a register are not changed by increments")
+		return failf(unimplemented, "register cells cannot be incremented")
 	}
 	d, err := t.data(e.GetData(), nil)
 	if err != nil {
@@ -369,7 +369,7 @@ func (t *counterTable) write(r *request, kind wire.Update_Type, e *wire.TableEnt
 	switch kind {
 	case wire.Update_DELETE, wire.Update_RESET:
 	case wire.Update_MODIFY_INC:
-		return failf(unimplemented, "counters are not changed by increments")
+		return failf(unimplemented, "counters cannot be incremented")
 	default:
 		if to-from != 1 {
 			return invalidf("the key lacks %s", t.keys[0].name)

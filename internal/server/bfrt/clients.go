@@ -221,10 +221,10 @@ func (l *clients) join(c *client, id uint32, wants *wire.Subscribe_Notifications
 		delete(l.open, id)
 	}
 	if c.outbox != nil && l.open[c.id] == c && c.id != id {
-		return invalidf("the client is %d already", c.id)
+		return invalidf("the stream already has the client id %d", c.id)
 	}
 	if l.open[id] == nil && len(l.open) >= most {
-		return failf(noSpace, "there are %d clients", most)
+		return failf(noSpace, "the switch already has %d clients, which is the limit", most)
 	}
 	if wants == nil {
 		wants = &wire.Subscribe_Notifications{}

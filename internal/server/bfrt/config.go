@@ -34,7 +34,7 @@ type chipState struct {
 // build links programs. Pipes without a program run the first one.
 func (s *Server) build(list []Program) (*chipState, error) {
 	if len(list) == 0 {
-		return nil, invalidf("there is no program")
+		return nil, invalidf("the switch has no program")
 	}
 	n := &chipState{pipes: make([]*dataplane.Switch, s.opts.Pipes)}
 	if len(list) == 1 && len(list[0].Pipes) > 0 {
@@ -42,7 +42,7 @@ func (s *Server) build(list []Program) (*chipState, error) {
 	}
 	for _, x := range list {
 		if slices.ContainsFunc(n.programs, func(p *program) bool { return p.name == x.Name }) {
-			return nil, invalidf("there are two programs %s", x.Name)
+			return nil, invalidf("two programs have the name %s", x.Name)
 		}
 		p, err := s.newProgram(x, n.pipes)
 		if err != nil {
@@ -116,7 +116,7 @@ func (s *Server) SetForwardingPipelineConfig(_ context.Context, req *wire.SetFor
 
 func (s *Server) bind(req *wire.SetForwardingPipelineConfigRequest) error {
 	if len(req.GetConfig()) != 1 {
-		return invalidf("to bind takes one program's name, not %d", len(req.GetConfig()))
+		return invalidf("want the name of one program to bind, not %d", len(req.GetConfig()))
 	}
 	name := req.GetConfig()[0].GetP4Name()
 	s.mu.RLock()
@@ -133,7 +133,7 @@ func (s *Server) configure(req *wire.SetForwardingPipelineConfigRequest) (*wire.
 	switch a := req.GetAction(); a {
 	case wire.SetForwardingPipelineConfigRequest_WARM_INIT_END:
 		if len(req.GetConfig()) > 0 {
-			return nil, invalidf("the end of a warm init takes no program")
+			return nil, invalidf("the end of a warm init cannot contain a program")
 		}
 		if s.begun == nil {
 			return nil, invalidf("no warm init is in progress")

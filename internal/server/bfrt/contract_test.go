@@ -82,7 +82,7 @@ func TestRegisterParts(t *testing.T) {
 		t.Errorf("%d cells", n)
 	}
 	r.refused("cell 64", update(mod, r.entry("In.seen", r.key("In.seen", 64), r.data("In.seen", "", "first", 1))), codes.InvalidArgument, "$REGISTER_INDEX 64 is outside 0..63")
-	r.refused("an increment", update(wire.Update_MODIFY_INC, r.entry("In.seen", r.key("In.seen", 1), r.data("In.seen", "", "first", 1))), codes.Unimplemented, "increments")
+	r.refused("an increment", update(wire.Update_MODIFY_INC, r.entry("In.seen", r.key("In.seen", 1), r.data("In.seen", "", "first", 1))), codes.Unimplemented, "incremented")
 	for handle, fine := range map[uint32]bool{63: true, 64: false} {
 		e := r.entry("In.seen", nil, nil)
 		e.Value = &wire.TableEntry_HandleId{HandleId: handle}
@@ -117,7 +117,7 @@ func TestCellsRollBack(t *testing.T) {
 		}
 	}
 	r.refused("a counter without a key", update(mod, r.entry("In.sums", nil, r.data("In.sums", "", "$COUNTER_SPEC_PKTS", 5))), codes.InvalidArgument, "the key lacks $COUNTER_INDEX")
-	r.refused("an increment", update(wire.Update_MODIFY_INC, r.entry("In.sums", r.key("In.sums", 4), r.data("In.sums", "", "$COUNTER_SPEC_PKTS", 5))), codes.Unimplemented, "increments")
+	r.refused("an increment", update(wire.Update_MODIFY_INC, r.entry("In.sums", r.key("In.sums", 4), r.data("In.sums", "", "$COUNTER_SPEC_PKTS", 5))), codes.Unimplemented, "incremented")
 	// A read without from_hw returns the counters as of the last sync.
 	r.set(mod, "In.sums", r.key("In.sums", 3), r.data("In.sums", "", "$COUNTER_SPEC_PKTS", 12))
 	r.must(r.s.pipes[1].CounterWrite("In.sums", 3, dataplane.Count{Packets: 100}))
@@ -362,10 +362,10 @@ func TestRecords(t *testing.T) {
 	ports := func() []uint32 {
 		return r.field("$pre.node", r.get(everywhere, "$pre.node", r.key("$pre.node", 8)), "$DEV_PORT").GetIntArrVal().GetVal()
 	}
-	r.refused("a modification", node(mod, 8, 1), codes.NotFound, "there is no such entry")
-	r.refused("a deletion", update(del, r.entry("$pre.node", r.key("$pre.node", 8), nil)), codes.NotFound, "there is no such entry")
+	r.refused("a modification", node(mod, 8, 1), codes.NotFound, "the entry does not exist")
+	r.refused("a deletion", update(del, r.entry("$pre.node", r.key("$pre.node", 8), nil)), codes.NotFound, "the entry does not exist")
 	r.must(r.write(everywhere, node(ins, 8, 1, 2)))
-	r.refused("a second insertion", node(ins, 8, 1), codes.AlreadyExists, "there is such an entry")
+	r.refused("a second insertion", node(ins, 8, 1), codes.AlreadyExists, "the entry already exists")
 	r.must(r.write(everywhere, node(mod, 8, 1, 2, 130)))
 	change := func(remove bool, list ...uint32) {
 		t.Helper()
@@ -382,8 +382,8 @@ func TestRecords(t *testing.T) {
 		t.Errorf("after the decrement: %v", got)
 	}
 	r.refused("port 512", node(mod, 8, 511, 512), codes.InvalidArgument, "there is no port 512")
-	r.refused("an increment of a number", update(wire.Update_MODIFY_INC, r.entry("$pre.node", r.key("$pre.node", 8), r.data("$pre.node", "", "$MULTICAST_RID", 1))), codes.Unimplemented, "is not changed by increments")
-	r.refused("an increment of no entry", update(wire.Update_MODIFY_INC, r.entry("$pre.node", r.key("$pre.node", 9), r.data("$pre.node", "", "$DEV_PORT", []uint32{1}))), codes.NotFound, "there is no such entry")
+	r.refused("an increment of a number", update(wire.Update_MODIFY_INC, r.entry("$pre.node", r.key("$pre.node", 8), r.data("$pre.node", "", "$MULTICAST_RID", 1))), codes.Unimplemented, "cannot be incremented")
+	r.refused("an increment of no entry", update(wire.Update_MODIFY_INC, r.entry("$pre.node", r.key("$pre.node", 9), r.data("$pre.node", "", "$DEV_PORT", []uint32{1}))), codes.NotFound, "the entry does not exist")
 	r.refused("no key", update(mod, r.entry("$pre.node", nil, r.data("$pre.node", "", "$DEV_PORT", []uint32{1}))), codes.InvalidArgument, "the entry has neither key nor handle")
 	if got := ports(); !slices.Equal(got, []uint32{1, 130, 7}) {
 		t.Errorf("after refusals: %v", got)
@@ -423,9 +423,9 @@ func TestRecords(t *testing.T) {
 	group := func(id uint64, nodes []uint32, valid []bool, xids []uint32) *wire.Update {
 		return update(ins, r.entry("$pre.mgid", r.key("$pre.mgid", id), r.data("$pre.mgid", "", "$MULTICAST_NODE_ID", nodes, "$MULTICAST_NODE_L1_XID_VALID", valid, "$MULTICAST_NODE_L1_XID", xids)))
 	}
-	r.refused("group 0", group(0, []uint32{9}, []bool{true}, []uint32{1}), codes.InvalidArgument, "group 0 stands for none")
-	r.refused("a flag is missing", group(4, []uint32{9}, nil, []uint32{1}), codes.InvalidArgument, "there are 1 nodes and 0 flags of exclusion")
-	r.refused("an exclusion is missing", group(4, []uint32{9}, []bool{true}, nil), codes.InvalidArgument, "there are 1 nodes and 0 exclusions")
+	r.refused("group 0", group(0, []uint32{9}, []bool{true}, []uint32{1}), codes.InvalidArgument, "group 0 is reserved: it means no group")
+	r.refused("a flag is missing", group(4, []uint32{9}, nil, []uint32{1}), codes.InvalidArgument, "the lists of nodes and of exclusion flags differ in length: 1 and 0")
+	r.refused("an exclusion is missing", group(4, []uint32{9}, []bool{true}, nil), codes.InvalidArgument, "the lists of nodes and of exclusions differ in length: 1 and 0")
 	r.refused("a node is missing", group(4, []uint32{77}, []bool{true}, []uint32{1}), codes.NotFound, "there is no node 77")
 	r.set(del, "$pre.mgid", nil, nil)
 	r.set(del, "$pre.node", nil, nil)
@@ -474,7 +474,7 @@ func TestMembers(t *testing.T) {
 	r.refused("a modification", member(mod, 3, 1), codes.NotFound, "there is no member 3")
 	r.refused("a deletion", update(del, r.entry("In.members", r.key("In.members", 3), nil)), codes.NotFound, "there is no member 3")
 	r.must(r.write(everywhere, member(ins, 3, 1)))
-	r.refused("a second insertion", member(ins, 3, 2), codes.AlreadyExists, "there is a member 3")
+	r.refused("a second insertion", member(ins, 3, 2), codes.AlreadyExists, "member 3 already exists")
 	r.refused("no action", update(ins, r.entry("In.members", r.key("In.members", 4), nil)), codes.InvalidArgument, "the data names no action")
 	r.must(r.write(everywhere, member(mod, 3, 2)))
 	list, err := r.read(everywhere, r.entry("In.members", r.key("In.members", 3), nil))
@@ -489,7 +489,7 @@ func TestMembers(t *testing.T) {
 	for id := uint64(5); r.size("In.members") < 64; id++ {
 		r.must(r.write(everywhere, member(ins, id, 1)))
 	}
-	r.refused("too many", member(ins, 1000, 1), codes.ResourceExhausted, "there are 64 members")
+	r.refused("too many", member(ins, 1000, 1), codes.ResourceExhausted, "it has 64 members")
 	r.set(del, "In.members", nil, nil)
 	if n := r.size("In.members"); n != 0 {
 		t.Errorf("%d members after clearing", n)

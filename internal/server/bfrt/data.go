@@ -108,7 +108,7 @@ func (t *table) data(m *wire.TableData, actions map[uint32]*entryAction) (*entry
 	for i, x := range m.GetFields() {
 		for _, y := range m.GetFields()[:i] {
 			if x.GetFieldId() == y.GetFieldId() {
-				return nil, invalidf("field %d is there twice", x.GetFieldId())
+				return nil, invalidf("field %d occurs twice", x.GetFieldId())
 			}
 		}
 		if d.action != nil {
@@ -148,7 +148,7 @@ func (t *table) data(m *wire.TableData, actions map[uint32]*entryAction) (*entry
 		}
 	}
 	if d.member != nil && d.group != nil {
-		return nil, invalidf("an entry leads to a member or to a group, not to both")
+		return nil, invalidf("an entry refers to a member or to a group, not to both")
 	}
 	return d, nil
 }
@@ -194,7 +194,7 @@ func (t *matchTable) lead(out *wire.TableData, target *dataplane.Target, pipe in
 			return nil
 		}
 		if want != nil && want.action != 0 && want.action != a.id {
-			return invalidf("the entry has action %s, and another one is asked for", a.name)
+			return invalidf("the entry has action %s, but the request is for another one", a.name)
 		}
 		out.ActionId = a.id
 		for i, p := range a.params {

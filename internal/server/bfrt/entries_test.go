@@ -89,7 +89,7 @@ func TestCapacityOfRecords(t *testing.T) {
 	if n := r.size("$PORT"); n != room {
 		t.Errorf("%d ports, want %d", n, room)
 	}
-	r.refused("one too many", update(ins, r.entry("$PORT", r.key("$PORT", 455), r.data("$PORT", "", "$SPEED", "BF_SPEED_100G", "$FEC", "BF_FEC_TYP_NONE"))), codes.ResourceExhausted, "there are 256 entries")
+	r.refused("one too many", update(ins, r.entry("$PORT", r.key("$PORT", 455), r.data("$PORT", "", "$SPEED", "BF_SPEED_100G", "$FEC", "BF_FEC_TYP_NONE"))), codes.ResourceExhausted, "it has 256 entries")
 	r.set(mod, "$PORT", r.key("$PORT", 5), r.data("$PORT", "", "$PORT_ENABLE", true)) // a full table can be changed
 }
 
@@ -142,7 +142,7 @@ func TestGroupSize(t *testing.T) {
 	if err := r.write(pipe(0), group(mod, "$MAX_GROUP_SIZE", 2)); err == nil || codes.Code(details(t, err)[0].GetCode()) != codes.InvalidArgument {
 		t.Errorf("the size in one pipe: %v", err)
 	}
-	r.refused("more members than its size", group(mod, "$ACTION_MEMBER_ID", []uint32{0, 1}, "$ACTION_MEMBER_STATUS", []bool{true, true}, "$MAX_GROUP_SIZE", 1), codes.ResourceExhausted, "the group has room for 1")
+	r.refused("more members than its size", group(mod, "$ACTION_MEMBER_ID", []uint32{0, 1}, "$ACTION_MEMBER_STATUS", []bool{true, true}, "$MAX_GROUP_SIZE", 1), codes.ResourceExhausted, "which has room for 1")
 	size(8)
 }
 
@@ -154,7 +154,7 @@ func TestDataOfUpdates(t *testing.T) {
 		edit(d)
 		return update(ins, r.entry("In.dmac", r.key("In.dmac", 1), d))
 	}
-	r.refused("a field twice", entry(func(d *wire.TableData) { d.Fields = append(d.Fields, d.Fields[0]) }), codes.InvalidArgument, "is there twice")
+	r.refused("a field twice", entry(func(d *wire.TableData) { d.Fields = append(d.Fields, d.Fields[0]) }), codes.InvalidArgument, "occurs twice")
 	r.refused("an unknown field", entry(func(d *wire.TableData) { d.Fields[0].FieldId = 999 }), codes.NotFound, "send has no field 999")
 	r.refused("an unknown action", entry(func(d *wire.TableData) { d.ActionId = 999 }), codes.NotFound, "there is no action 999")
 	r.refused("no action", entry(func(d *wire.TableData) { d.ActionId, d.Fields = 0, nil }), codes.InvalidArgument, "the data names no action")

@@ -154,7 +154,7 @@ const notFound = codes.NotFound
 const unimplemented = codes.Unimplemented
 
 // errModified is the outcome of an INSERT_OR_MODIFY that modified an existing entry.
-var errModified = failf(codes.AlreadyExists, "the entry was there, and has been modified")
+var errModified = failf(codes.AlreadyExists, "the entry existed and has been modified")
 
 const (
 	alreadyExists = codes.AlreadyExists

@@ -134,7 +134,7 @@ func (d *datum) checkMany(v *wire.DataField) error {
 	switch u := v.GetValue().(type) {
 	case *wire.DataField_IntArrVal:
 		if d.width == 0 {
-			return invalidf("field %s is an array of numbers, which it has not", d.name)
+			return invalidf("field %s is an array of numbers, and the value is not", d.name)
 		}
 		for _, n := range u.IntArrVal.GetVal() {
 			if bits.Len32(n) > d.width {
@@ -268,7 +268,7 @@ func known(keys []keyField, k *wire.TableKey) error {
 		}
 		for _, y := range k.GetFields()[:i] {
 			if x.GetFieldId() == y.GetFieldId() {
-				return invalidf("key field %d is there twice", x.GetFieldId())
+				return invalidf("key field %d occurs twice", x.GetFieldId())
 			}
 		}
 	}

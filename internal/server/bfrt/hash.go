@@ -37,7 +37,7 @@ func (m *makers) hash(base *table, name string) (object, error) {
 	switch base.schema.Type {
 	case "DynHashConfigure":
 		if h.parts != nil {
-			return nil, invalidf("the hash %s has a table of this kind already", name)
+			return nil, invalidf("another table of this kind already configures the hash %s", name)
 		}
 		h.setParts(base)
 		if use, own, bits, err := m.anySwitch().HashInfo(name); err == nil && bits == h.bits {
@@ -110,7 +110,7 @@ func hashShape(t *recordTable) error {
 func (h *hashing) applied(say func(*record) error) func(*request, *record, *record) error {
 	return func(_ *request, _, after *record) error {
 		if h.use == nil {
-			return failf(unimplemented, "the hash %s is the program's: it copies bits, has @symmetric or is asked nowhere", h.name)
+			return failf(unimplemented, "the hash %s cannot be changed: it copies bits, is @symmetric, or is never computed", h.name)
 		}
 		if after == nil {
 			after = &record{}
@@ -132,7 +132,7 @@ func (t *hashTable) write(r *request, kind wire.Update_Type, e *wire.TableEntry)
 		return t.remove(r, "", t.rows[""])
 	case wire.Update_INSERT, wire.Update_MODIFY, wire.Update_INSERT_OR_MODIFY:
 	default:
-		return failf(unimplemented, "the table takes no %v", kind)
+		return failf(unimplemented, "the table does not support %v", kind)
 	}
 	if err := t.merge(next, e.GetData()); err != nil {
 		return err
@@ -234,7 +234,7 @@ func (t *hashCompute) write(*request, wire.Update_Type, *wire.TableEntry) error 
 
 func (t *hashCompute) read(r *request, e *wire.TableEntry) error {
 	if t.h.use == nil {
-		return failf(unimplemented, "the hash %s is the program's, and is not computed outside of it", t.h.name)
+		return failf(unimplemented, "only the program computes the hash %s", t.h.name)
 	}
 	if err := known(t.keys, e.GetKey()); err != nil {
 		return err
@@ -247,7 +247,7 @@ func (t *hashCompute) read(r *request, e *wire.TableEntry) error {
 			words[0] = *p.constant
 		} else {
 			if len(keys) == 0 {
-				return invalidf("the table's key lacks a field of the hash's input")
+				return invalidf("the key of the table lacks an input field of the hash")
 			}
 			b, err := keys[0].exact(e.GetKey())
 			switch {

@@ -109,7 +109,7 @@ func (h *hashing) configured(t *table, row *record) ([]hash.Slice, error) {
 		case i > 1 && list[i-2].order == x.order:
 			return nil, invalidf("more than two slices have the order %d", x.order)
 		case out[i-1].Width != x.length:
-			return nil, invalidf("slices of %d and %d bits have the order %d, and cannot change places", out[i-1].Width, x.length, x.order)
+			return nil, invalidf("slices of %d and %d bits have the order %d: slices of the same order must have the same length", out[i-1].Width, x.length, x.order)
 		}
 		out[i-1].With, out[i].With = out[i].At, out[i-1].At
 	}
@@ -144,7 +144,7 @@ func (h *hashing) choose(t *recordTable, row *record) error {
 	case bfrt.HashPredefined:
 		return named(&f, of("algorithm_name").GetStrVal(), h.use.Width)
 	default:
-		return invalidf("the action %s is of no algorithm", a.name)
+		return invalidf("the action %s selects no algorithm", a.name)
 	}
 	number := func(name string) uint64 { return uintOf(of(name).GetStream()) }
 	width := uint64(h.use.Width)

@@ -57,11 +57,11 @@ func (t *matchTable) write(r *request, kind wire.Update_Type, e *wire.TableEntry
 	case wire.Update_MODIFY:
 		return t.modify(r, at, e)
 	case wire.Update_MODIFY_INC:
-		return failf(unimplemented, "entries of a match table are not changed by increments")
+		return failf(unimplemented, "entries of a match table cannot be incremented")
 	case wire.Update_DELETE:
 		return t.remove(r, at)
 	}
-	return failf(unimplemented, "an entry takes no update of type %v", kind)
+	return failf(unimplemented, "an entry does not support updates of type %v", kind)
 }
 
 func (p *place) there() bool {
@@ -82,7 +82,7 @@ func (t *matchTable) find(pipes []int, e *wire.TableEntry) (*place, error) {
 			return nil, failf(notFound, "there is no entry with handle %d", e.GetHandleId())
 		}
 		if !slices.Contains(pipes, told.pipe) {
-			return nil, invalidf("handle %d is not one of these pipes", e.GetHandleId())
+			return nil, invalidf("handle %d belongs to other pipes", e.GetHandleId())
 		}
 		x, err := t.sw(told.pipe).TableEntry(t.name, told.handle)
 		if err != nil {
@@ -118,7 +118,7 @@ func (t *matchTable) insert(r *request, at *place, e *wire.TableEntry) (err erro
 	}
 	d.complete()
 	if d.action != nil && d.action.miss {
-		return invalidf("action %s is for the default entry alone", d.action.name)
+		return invalidf("action %s is only for the default entry", d.action.name)
 	}
 	undo := func(n int) {
 		for i := range n {
@@ -170,10 +170,10 @@ func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
 		return err
 	}
 	if d.action != nil && d.action.miss {
-		return invalidf("action %s is for the default entry alone", d.action.name)
+		return invalidf("action %s is only for the default entry", d.action.name)
 	}
 	if !at.there() {
-		return failf(notFound, "there is no such entry")
+		return failf(notFound, "the entry does not exist")
 	}
 	for i, pipe := range at.pipes {
 		if at.handles[i] < 0 {
@@ -223,7 +223,7 @@ func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
 // remove deletes an entry.
 func (t *matchTable) remove(r *request, at *place) error {
 	if !at.there() {
-		return failf(notFound, "there is no such entry")
+		return failf(notFound, "the entry does not exist")
 	}
 	for i, pipe := range at.pipes {
 		if at.handles[i] < 0 {
@@ -343,7 +343,7 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 		at, err := t.find(pipes, e)
 		if err != nil {
 			if byHandle && !r.flags.GetFromHw() {
-				return failf(notFound, "there is no such entry")
+				return failf(notFound, "the entry does not exist")
 			}
 			return err
 		}
@@ -352,7 +352,7 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 		}
 		i := slices.IndexFunc(at.handles, func(h int64) bool { return h >= 0 })
 		if i < 0 {
-			return failf(notFound, "there is no such entry")
+			return failf(notFound, "the entry does not exist")
 		}
 		x, err := t.sw(at.pipes[i]).TableEntry(t.name, dataplane.Handle(at.handles[i]))
 		if err != nil {
@@ -430,7 +430,7 @@ func (t *matchTable) reaches(r *request, e *wire.TableEntry) error {
 	case !r.all() && (!whole || user) && slices.ContainsFunc(t.scope.parts, func(part []int) bool { return part[0] == pipe }):
 		return nil
 	}
-	return failf(notFound, "there is no such entry under this target")
+	return failf(notFound, "the entry does not exist under this target")
 }
 
 // give returns one entry. Counts are sums over the pipes.
@@ -454,7 +454,7 @@ func (t *matchTable) give(r *request, at *place, x *dataplane.Entry, want *filte
 
 func (t *matchTable) readDefault(r *request, pipes []int, byHandle bool, want *filter) error {
 	if r.all() && len(t.scope.parts) > 1 {
-		return invalidf("the pipes have default entries of their own")
+		return invalidf("the pipes have different default entries")
 	}
 	target, ok, err := t.sw(pipes[0]).TableDefault(t.name)
 	if err != nil {
@@ -507,7 +507,7 @@ func (t *matchTable) handle(r *request, k *wire.TableKey) (uint32, error) {
 			return t.number(entryAt{pipe, dataplane.Handle(at.handles[i])}), nil
 		}
 	}
-	return 0, failf(notFound, "there is no such entry")
+	return 0, failf(notFound, "the entry does not exist")
 }
 
 // defaultHandle is the handle of the default entry.

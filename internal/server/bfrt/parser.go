@@ -41,7 +41,7 @@ func (t *valueSet) member(k *wire.TableKey) ([]byte, error) {
 		} else if x.GetTernary() == nil {
 			return nil, invalidf("key field %s wants a value and a mask", f.name)
 		} else if !bytes.Equal(x.GetTernary().GetMask(), num.Most(f.width).Bytes()) {
-			return nil, failf(unimplemented, "key field %s: members of value sets are matched without mask here", f.name)
+			return nil, failf(unimplemented, "key field %s: p4lb matches members of value sets without a mask", f.name)
 		}
 		if err := checkBytes(f.name, b, f.width); err != nil {
 			return nil, err
@@ -78,17 +78,17 @@ func (t *valueSet) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 		case kind == wire.Update_DELETE && e.GetValue() == nil:
 			clear(next)
 		case kind == wire.Update_DELETE && !there:
-			return failf(notFound, "there is no such member")
+			return failf(notFound, "the member does not exist")
 		case kind == wire.Update_DELETE:
 			delete(next, id)
 		case kind == wire.Update_INSERT && there:
-			return failf(alreadyExists, "there is such a member")
+			return failf(alreadyExists, "the member already exists")
 		case kind == wire.Update_INSERT && len(next) >= int(t.schema.Size):
-			return failf(noSpace, "there are %d members", t.schema.Size)
+			return failf(noSpace, "the table is full: it has %d members", t.schema.Size)
 		case kind == wire.Update_INSERT:
 			next[id] = e.GetKey()
 		default:
-			return failf(unimplemented, "members of value sets are added and deleted alone")
+			return failf(unimplemented, "members of value sets can only be added and deleted")
 		}
 		if err := t.put(pipe, next); err != nil {
 			return err
@@ -148,7 +148,7 @@ func (t *valueSet) read(r *request, e *wire.TableEntry) error {
 				return give(k)
 			}
 		}
-		return failf(notFound, "there is no such member")
+		return failf(notFound, "the member does not exist")
 	}
 	for _, id := range t.order {
 		for _, pipe := range pipes {
@@ -178,7 +178,7 @@ func (t *valueSet) handle(r *request, k *wire.TableKey) (uint32, error) {
 	}
 	i := slices.Index(t.order, string(m))
 	if i < 0 {
-		return 0, failf(notFound, "there is no such member")
+		return 0, failf(notFound, "the member does not exist")
 	}
 	return uint32(i), nil
 }

@@ -49,7 +49,7 @@ func (t *actionProfile) write(r *request, kind wire.Update_Type, e *wire.TableEn
 		}
 		return t.remove(r, pipes, id)
 	}
-	return failf(unimplemented, "a member takes no update of type %v", kind)
+	return failf(unimplemented, "a member does not support updates of type %v", kind)
 }
 
 func (t *actionProfile) call(e *wire.TableEntry) (dataplane.ActionCall, error) {
@@ -71,11 +71,11 @@ func (t *actionProfile) insert(r *request, pipes []int, id uint32, e *wire.Table
 	}
 	for _, pipe := range pipes {
 		if _, ok := t.handles[pipe][id]; ok {
-			return failf(alreadyExists, "there is a member %d", id)
+			return failf(alreadyExists, "member %d already exists", id)
 		}
 	}
 	if len(t.handles[pipes[0]]) >= int(t.schema.Size) {
-		return failf(noSpace, "there are %d members", t.schema.Size)
+		return failf(noSpace, "the table is full: it has %d members", t.schema.Size)
 	}
 	for _, pipe := range pipes {
 		if err := t.add(pipe, id, c); err != nil {
@@ -186,7 +186,7 @@ func (t *actionProfile) read(r *request, e *wire.TableEntry) error {
 	return giveOf(t.table, r, e, t.calls[pipes[0]], "member", func(id uint32, c dataplane.ActionCall) (*wire.TableData, error) {
 		a := t.byName[c.Name]
 		if want != nil && want.action != 0 && want.action != a.id {
-			return nil, invalidf("member %d has action %s, and another one is asked for", id, a.name)
+			return nil, invalidf("member %d has action %s, but the request is for another one", id, a.name)
 		}
 		d := &wire.TableData{ActionId: a.id}
 		for i, p := range a.params {

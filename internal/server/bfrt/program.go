@@ -57,7 +57,7 @@ func (s *Server) newProgram(x Program, switches []*dataplane.Switch) (*program, 
 			return nil, invalidf("program %s: there is no pipe %d", p.name, pipe)
 		}
 		if switches[pipe] != nil {
-			return nil, invalidf("program %s: another one is in pipe %d", p.name, pipe)
+			return nil, invalidf("program %s: pipe %d has another program", p.name, pipe)
 		}
 		if switches[pipe], err = s.dev.Link(x.Binary, func(d dataplane.Digest) { p.learn(pipe, d) }); err != nil {
 			return nil, invalidf("program %s: %v", p.name, err)
@@ -237,7 +237,7 @@ func (m *makers) make(t *bfrt.Table) (object, error) {
 	case "SnapshotCfg", "SnapshotTrigger", "SnapshotData", "SnapshotLiveness":
 		rt := newRecords(base)
 		rt.accept = func(*record) error {
-			return failf(unimplemented, "snapshots are not served: the switch captures none")
+			return failf(unimplemented, "the switch does not support snapshots")
 		}
 		return rt, nil
 	case "RegisterParam":
@@ -247,7 +247,7 @@ func (m *makers) make(t *bfrt.Table) (object, error) {
 	default:
 		return newRecords(base), nil
 	}
-	return nil, invalidf("it is not as tables of type %s are", t.Type)
+	return nil, invalidf("it lacks the fields of tables of type %s", t.Type)
 }
 
 func (m *makers) anySwitch() *dataplane.Switch { return m.switches[m.p.pipes[0]] }
@@ -285,11 +285,11 @@ func (m *makers) match(base *table, name string) (object, error) {
 		t.matched = append(t.matched, k)
 	}
 	if len(fields) != len(t.matched) {
-		return nil, invalidf("its key has %d fields, and the program has %d", len(t.matched), len(fields))
+		return nil, invalidf("its key has %d fields, but the program's has %d", len(t.matched), len(fields))
 	}
 	for i, f := range fields {
 		if f.Width != t.matched[i].width && f.Kind != dataplane.MatchValid {
-			return nil, invalidf("key field %s has %d bits, and the program has %d", t.matched[i].name, t.matched[i].width, f.Width)
+			return nil, invalidf("key field %s has %d bits, but the program's has %d", t.matched[i].name, t.matched[i].width, f.Width)
 		}
 	}
 	if err := m.actionsOf(base.schema, t.use); err != nil {
@@ -305,7 +305,7 @@ func (m *makers) match(base *table, name string) (object, error) {
 		}
 	}
 	if (t.member != nil) != (t.profile != nil) {
-		return nil, invalidf("it has members, and no profile")
+		return nil, invalidf("it has members but no profile")
 	}
 	t.ageing = ageing{ttl: base.field("$ENTRY_TTL"), hit: base.field("$ENTRY_HIT_STATE"), idle: map[entryAt]time.Duration{}, active: map[entryAt]bool{}, came: map[entryAt]time.Duration{}, from: make([]int, len(m.switches))}
 	if t.ageing.ttl != nil {
@@ -352,7 +352,7 @@ func (m *makers) selector(base *table) (object, error) {
 		}
 	}
 	if t.profile == nil || t.members == nil || t.status == nil || len(base.keys) != 1 {
-		return nil, invalidf("it is not as tables of groups are")
+		return nil, invalidf("it lacks the fields of tables of groups")
 	}
 	for _, pipeline := range m.p.config.Pipelines {
 		for _, a := range pipeline.ActionProfiles {

@@ -190,11 +190,11 @@ func (t *recordTable) write(r *request, kind wire.Update_Type, e *wire.TableEntr
 		return t.remove(r, id, row)
 	case wire.Update_INSERT:
 		if row != nil && !t.constant && len(t.keys) > 0 {
-			return failf(alreadyExists, "there is such an entry")
+			return failf(alreadyExists, "the entry already exists")
 		}
 	case wire.Update_MODIFY:
 		if row == nil {
-			return failf(notFound, "there is no such entry")
+			return failf(notFound, "the entry does not exist")
 		}
 	case wire.Update_INSERT_OR_MODIFY:
 	default:
@@ -205,7 +205,7 @@ func (t *recordTable) write(r *request, kind wire.Update_Type, e *wire.TableEntr
 	if row != nil {
 		next = row.clone()
 	} else if t.schema.Size > 0 && int64(len(t.rows)) >= t.schema.Size {
-		return failf(noSpace, "there are %d entries", t.schema.Size)
+		return failf(noSpace, "the table is full: it has %d entries", t.schema.Size)
 	}
 	if err := t.merge(next, e.GetData()); err != nil {
 		return err
@@ -274,7 +274,7 @@ func (t *recordTable) put(r *request, id string, next *record) error {
 // increase adds elements to arrays or removes them.
 func (t *recordTable) increase(r *request, id string, row *record, e *wire.TableEntry) error {
 	if row == nil {
-		return failf(notFound, "there is no such entry")
+		return failf(notFound, "the entry does not exist")
 	}
 	next, change := row.clone(), &record{fields: map[uint32]*wire.DataField{}}
 	if err := t.merge(change, e.GetData()); err != nil {
@@ -287,7 +287,7 @@ func (t *recordTable) increase(r *request, id string, row *record, e *wire.Table
 	for fid, x := range change.fields {
 		f := t.fields[fid]
 		if f == nil || !f.repeated {
-			return failf(unimplemented, "field %d is not changed by increments", fid)
+			return failf(unimplemented, "field %d cannot be incremented", fid)
 		}
 		switch u := x.GetValue().(type) {
 		case *wire.DataField_IntArrVal:
@@ -301,7 +301,7 @@ func (t *recordTable) increase(r *request, id string, row *record, e *wire.Table
 			}
 			next.fields[fid] = f.flags(list)
 		default:
-			return failf(unimplemented, "field %s is not changed by increments", f.name)
+			return failf(unimplemented, "field %s cannot be incremented", f.name)
 		}
 	}
 	return t.put(r, id, next)
@@ -328,7 +328,7 @@ func (t *recordTable) remove(r *request, id string, row *record) error {
 		if row != nil || t.lenient || len(t.keys) == 0 {
 			return nil // an unchanged constant row
 		}
-		return failf(notFound, "there is no such entry")
+		return failf(notFound, "the entry does not exist")
 	}
 	err := t.change(r, before, nil, func() {
 		delete(t.rows, id)
@@ -371,7 +371,7 @@ func (t *recordTable) read(r *request, e *wire.TableEntry) error {
 			row = &record{key: e.GetKey(), fields: map[uint32]*wire.DataField{}}
 		}
 		if row == nil {
-			return failf(notFound, "there is no such entry")
+			return failf(notFound, "the entry does not exist")
 		}
 		return t.give(r, row, want, e.GetIsDefaultEntry())
 	}
@@ -456,7 +456,7 @@ func (t *recordTable) handle(_ *request, k *wire.TableKey) (uint32, error) {
 	}
 	row := t.rows[id]
 	if row == nil {
-		return 0, failf(notFound, "there is no such entry")
+		return 0, failf(notFound, "the entry does not exist")
 	}
 	return row.handle, nil
 }

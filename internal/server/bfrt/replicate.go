@@ -47,17 +47,17 @@ func newReplicator(s *Server, named map[string]*recordTable) *replicator {
 	}
 	p.group.accept = func(row *record) error {
 		if uintOf(row.key.GetFields()[0].GetExact().GetValue()) == 0 {
-			return invalidf("group 0 stands for none")
+			return invalidf("group 0 is reserved: it means no group")
 		}
 		ids, err := p.nodesOf(row, p.group.table)
 		if err != nil {
 			return err
 		}
 		if n := len(row.flags(p.group.table, "$MULTICAST_NODE_L1_XID_VALID")); n != len(ids) {
-			return invalidf("there are %d nodes and %d flags of exclusion", len(ids), n)
+			return invalidf("the lists of nodes and of exclusion flags differ in length: %d and %d", len(ids), n)
 		}
 		if n := len(row.numbers(p.group.table, "$MULTICAST_NODE_L1_XID")); n != len(ids) {
-			return invalidf("there are %d nodes and %d exclusions", len(ids), n)
+			return invalidf("the lists of nodes and of exclusions differ in length: %d and %d", len(ids), n)
 		}
 		for _, id := range row.numbers(p.group.table, "$MULTICAST_ECMP_ID") {
 			if p.ecmp.rows[p.id(p.ecmp, id)] == nil {

@@ -56,7 +56,7 @@ func (t *selector) groupData(m *wire.TableData) (*groupData, error) {
 		}
 	}
 	if len(d.members) != len(d.active) {
-		return nil, invalidf("there are %d members and %d states of members", len(d.members), len(d.active))
+		return nil, invalidf("the lists of members and of their states differ in length: %d and %d", len(d.members), len(d.active))
 	}
 	return d, nil
 }
@@ -91,7 +91,7 @@ func (t *selector) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 	}
 	switch {
 	case kind == wire.Update_INSERT && g != nil:
-		return failf(alreadyExists, "there is a group %d", id)
+		return failf(alreadyExists, "group %d already exists", id)
 	case kind == wire.Update_INSERT, kind == wire.Update_INSERT_OR_MODIFY && g == nil:
 		return t.insert(r, pipes, id, d)
 	case g == nil:
@@ -103,7 +103,7 @@ func (t *selector) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 		}
 		if d.size != nil {
 			if *d.size != g.size && g.whole && len(pipes) < len(t.program.pipes) {
-				return invalidf("group %d is one of all pipes, and its size the same in all", id)
+				return invalidf("group %d is in all pipes, and must have the same size in all", id)
 			}
 			next.size = *d.size
 		}
@@ -120,7 +120,7 @@ func (t *selector) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 	case kind == wire.Update_MODIFY_INC:
 		return t.increase(r, pipes, id, g.clone(), d)
 	}
-	return failf(unimplemented, "a group takes no update of type %v", kind)
+	return failf(unimplemented, "a group does not support updates of type %v", kind)
 }
 
 func (t *selector) insert(r *request, pipes []int, id uint32, d *groupData) error {
@@ -149,15 +149,15 @@ func (t *selector) sound(pipes []int, g *selectGroup) error {
 	if !slices.Contains(g.active, true) && g.there {
 		for _, pipe := range pipes {
 			if used, err := t.sw(pipe).GroupUsed(t.profile.name, g.handle); err == nil && used {
-				return invalidf("no member of the group would be in use, and entries lead to it")
+				return invalidf("entries refer to the group, so at least one member must be active")
 			}
 		}
 	}
 	if t.most > 0 && int(g.size) > t.most {
-		return invalidf("$MAX_GROUP_SIZE %d is above the program's, %d", g.size, t.most)
+		return invalidf("$MAX_GROUP_SIZE %d is above the maximum of the program, %d", g.size, t.most)
 	}
 	if g.size > 0 && len(g.members) > int(g.size) {
-		return failf(noSpace, "%d members, and the group has room for %d", len(g.members), g.size)
+		return failf(noSpace, "%d members do not fit in the group, which has room for %d", len(g.members), g.size)
 	}
 	for _, m := range g.members {
 		for _, pipe := range pipes {
@@ -400,7 +400,7 @@ func (t *getMember) read(r *request, e *wire.TableEntry) error {
 		}
 	}
 	if len(in) == 0 {
-		return failf(notFound, "group %d has no member in use", uintOf(group))
+		return failf(notFound, "group %d has no active member", uintOf(group))
 	}
 	slices.SortFunc(in, func(a, b uint32) int {
 		return int(t.selector.profile.handles[pipes[0]][a]) - int(t.selector.profile.handles[pipes[0]][b])

@@ -268,8 +268,8 @@ func TestBadUpdates(t *testing.T) {
 		"a default to insert":    {update(ins, &wire.TableEntry{TableId: r.table("In.acl").schema.ID, IsDefaultEntry: true, Data: r.data("In.acl", "learn")}), codes.Unimplemented, "default"},
 		"a default with a key":   {update(mod, defaultWithKey), codes.InvalidArgument, "no key"},
 		"there already":          {update(ins, dmac(r.key("In.dmac", 1), send())), codes.AlreadyExists, "In.dmac"},
-		"not there, to modify":   {update(mod, dmac(r.key("In.dmac", 2), send())), codes.NotFound, "no such entry"},
-		"not there, to delete":   {update(del, dmac(r.key("In.dmac", 2), nil)), codes.NotFound, "no such entry"},
+		"not there, to modify":   {update(mod, dmac(r.key("In.dmac", 2), send())), codes.NotFound, "the entry does not exist"},
+		"not there, to delete":   {update(del, dmac(r.key("In.dmac", 2), nil)), codes.NotFound, "the entry does not exist"},
 		"a value too wide":       {update(ins, dmac(r.key("In.dmac", 2), wide)), codes.InvalidArgument, "more than 9 bits"},
 		"a value too long":       {update(ins, dmac(r.key("In.dmac", 2), long)), codes.InvalidArgument, "3 bytes, want 2"},
 		"a value of other type":  {update(ins, dmac(r.key("In.dmac", 2), untyped)), codes.InvalidArgument, "want bytes"},
@@ -290,7 +290,7 @@ func TestBadUpdates(t *testing.T) {
 		"a peak below the rate":  {update(mod, r.entry("In.rates", r.key("In.rates", 1), r.data("In.rates", "", "$METER_SPEC_CIR_KBPS", 9, "$METER_SPEC_PIR_KBPS", 8))), codes.InvalidArgument, "peak"},
 		"a member in use":        {update(del, r.entry("In.members", r.key("In.members", 3), nil)), codes.AlreadyExists, "referenced"},
 		"a member of none":       {update(ins, r.entry("In.groups", r.key("In.groups", 9), r.data("In.groups", "", "$ACTION_MEMBER_ID", []uint32{5}, "$ACTION_MEMBER_STATUS", []bool{true}))), codes.NotFound, "member 5"},
-		"members without states": {update(ins, r.entry("In.groups", r.key("In.groups", 9), r.data("In.groups", "", "$ACTION_MEMBER_ID", []uint32{3}))), codes.InvalidArgument, "0 states"},
+		"members without states": {update(ins, r.entry("In.groups", r.key("In.groups", 9), r.data("In.groups", "", "$ACTION_MEMBER_ID", []uint32{3}))), codes.InvalidArgument, "differ in length: 1 and 0"},
 		"neither member nor":     {update(ins, r.entry("In.choose", r.key("In.choose", 9), miss)), codes.InvalidArgument, "names no member"},
 		"a session of none":      {update(ins, r.entry("$mirror.cfg", r.key("$mirror.cfg", 5000), r.data("$mirror.cfg", "$normal"))), codes.InvalidArgument, "outside 0..1023"},
 		"a word of none":         {update(ins, r.entry("$PORT", r.key("$PORT", 5), r.data("$PORT", "", "$SPEED", "BF_SPEED_7G"))), codes.InvalidArgument, "BF_SPEED_7G"},
@@ -304,7 +304,7 @@ func TestBadUpdates(t *testing.T) {
 		}
 	}
 	if n := r.size("In.dmac"); n != 1 {
-		t.Errorf("there are %d entries, want the one from the beginning", n)
+		t.Errorf("the table is full: it has %d entries, want the one from the beginning", n)
 	}
 }
 
@@ -363,7 +363,7 @@ func TestBadCalls(t *testing.T) {
 	want("what nobody has", send(wire.SetForwardingPipelineConfigRequest_RECONCILE_AND_WARM_INIT_END, nil, nil), codes.Unimplemented)
 	r.client = 2
 	if n := r.size("In.dmac"); n != 1 {
-		t.Errorf("there are %d entries, want the one of the independent client", n)
+		t.Errorf("the table is full: it has %d entries, want the one of the independent client", n)
 	}
 }
 

@@ -27,9 +27,9 @@ func TestUnserved(t *testing.T) {
 		}
 	}
 	on := &wire.TableData{Fields: []*wire.DataField{{FieldId: r.table("snapshot.ingress_trigger").field("enable").id, Value: &wire.DataField_BoolVal{BoolVal: true}}}}
-	refused("a trigger", r.write(pipe(0), update(ins, r.entry("snapshot.ingress_trigger", r.key("snapshot.ingress_trigger", 0), on))), "snapshots are not served")
+	refused("a trigger", r.write(pipe(0), update(ins, r.entry("snapshot.ingress_trigger", r.key("snapshot.ingress_trigger", 0), on))), "the switch does not support snapshots")
 	thread := &wire.TableData{Fields: []*wire.DataField{{FieldId: r.table("snapshot.cfg").field("thread").id, Value: &wire.DataField_StrVal{StrVal: "INGRESS"}}}}
-	refused("a configuration", r.write(pipe(0), update(ins, r.entry("snapshot.cfg", r.key("snapshot.cfg", 0, 1), thread))), "snapshots are not served")
+	refused("a configuration", r.write(pipe(0), update(ins, r.entry("snapshot.cfg", r.key("snapshot.cfg", 0, 1), thread))), "the switch does not support snapshots")
 
 	stream, err := r.c.Read(context.Background(), &wire.ReadRequest{Target: everywhere, ClientId: r.client, Entities: []*wire.Entity{{Entity: &wire.Entity_ObjectId{ObjectId: &wire.ObjectId{
 		Object: &wire.ObjectId_TableObject_{TableObject: &wire.ObjectId_TableObject{TableName: "tf2.pktgen.port_mask"}},

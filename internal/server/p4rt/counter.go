@@ -90,7 +90,7 @@ func (p *pipeline) directEntry(m *p4v1.TableEntry, has func(*tableInfo) bool, wh
 	}
 	e := t.entries[k.id]
 	if e == nil {
-		return nil, nil, t.failf(codes.NotFound, "there is no such entry")
+		return nil, nil, t.failf(codes.NotFound, "the entry does not exist")
 	}
 	return t, e, nil
 }

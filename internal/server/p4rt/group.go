@@ -24,7 +24,7 @@ func (p *pipeline) writeGroup(j *journal, typ p4v1.Update_Type, m *p4v1.ActionPr
 	case m.GetGroupId() == 0:
 		return pr.failf(codes.InvalidArgument, "0 is no group id")
 	case typ == p4v1.Update_INSERT && old != nil:
-		return pr.failf(codes.AlreadyExists, "there is a group %d already", m.GetGroupId())
+		return pr.failf(codes.AlreadyExists, "group %d already exists already", m.GetGroupId())
 	case typ == p4v1.Update_INSERT:
 		return p.insertGroup(j, pr, m)
 	case old == nil:

@@ -115,7 +115,7 @@ func (p *pipeline) writeMember(j *journal, typ p4v1.Update_Type, m *p4v1.ActionP
 	case m.GetMemberId() == 0:
 		return pr.failf(codes.InvalidArgument, "0 is no member id")
 	case typ == p4v1.Update_INSERT && old != nil:
-		return pr.failf(codes.AlreadyExists, "there is a member %d already", m.GetMemberId())
+		return pr.failf(codes.AlreadyExists, "member %d already exists already", m.GetMemberId())
 	case typ == p4v1.Update_INSERT:
 		return p.insertMember(j, pr, m)
 	case old == nil:

@@ -34,7 +34,7 @@ func (p *pipeline) writeTable(j *journal, typ p4v1.Update_Type, m *p4v1.TableEnt
 	case typ == p4v1.Update_INSERT && e != nil:
 		return t.failf(codes.AlreadyExists, "there is an entry with this match already")
 	case typ != p4v1.Update_INSERT && e == nil:
-		return t.failf(codes.NotFound, "there is no such entry")
+		return t.failf(codes.NotFound, "the entry does not exist")
 	case e.fixed() && (typ == p4v1.Update_DELETE || m.GetAction() != nil):
 		return t.failf(codes.PermissionDenied, "%v", dataplane.ErrImmutable)
 	case e.fixed() && m.GetIdleTimeoutNs() > 0:

@@ -40,7 +40,7 @@ func (j *labJob) explainAll(cmd *cobra.Command, list []*spec.Experiment) error {
 		return err
 	}
 	if !slices.Equal(j.worlds, []string{lab.Sim}) || j.looks() > 0 {
-		return cli.UsageError(cmd, "--explain runs in the simulator, and looks at no single run")
+		return cli.UsageError(cmd, "--explain runs in the simulator and cannot show a single run")
 	}
 	names := lists.Map(list, func(x *spec.Experiment) string { return x.Name })
 	list = slices.DeleteFunc(list, func(x *spec.Experiment) bool { return x.Vary == nil })

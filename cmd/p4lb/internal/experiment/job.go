@@ -139,7 +139,7 @@ func (j *labJob) check(cmd *cobra.Command) error {
 	case j.shardText != "" && (j.watch || j.observe != "" || j.record != "" || j.markdown != "" || j.dir != "" || j.page.Listen != ""):
 		return cli.UsageError(cmd, "--shard only runs a part: lab report writes tables and reports")
 	case j.watch && !slices.Equal(j.worlds, []string{lab.Sim}):
-		return cli.UsageError(cmd, "--watch looks at the simulator: deploy and p4lb inspect --watch show switches in real time")
+		return cli.UsageError(cmd, "--watch shows the simulator: p4lb deploy and p4lb inspect --watch show switches in real time")
 	case j.looks() > 1:
 		return cli.UsageError(cmd, "--observe, --record, --pcap, --watch and --listen exclude each other")
 	case j.pcap != "" && !slices.Contains(j.worlds, lab.Sim):

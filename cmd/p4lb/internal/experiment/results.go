@@ -153,7 +153,7 @@ func (l *labResults) compared(cmd *cobra.Command, args []string) ([]*lab.Compari
 		case missing == of:
 			return nil, fmt.Errorf("%s has none of the %d runs of %s", l.a, of, k.ID())
 		case missing > 0:
-			l.c.Warning("partial: %d of %d runs of %s are there", of-missing, of, k.ID())
+			l.c.Warning("partial: %d of %d runs of %s exist", of-missing, of, k.ID())
 		}
 		list = append(list, comparison)
 	}

@@ -123,12 +123,12 @@ func (l *labFollow) jobs(ctx context.Context, k *lab.Kept) ([]jobState, error) {
 		}
 		var j jobState
 		if json.Unmarshal(text, &j.submission) != nil {
-			l.c.Warning("%s of the store is no note of a job", o.Name)
+			l.c.Warning("%s of the store does not describe a job", o.Name)
 			continue
 		}
 		scheduler, err := cluster.Submitted(j.Scheduler, j.Namespace, j.Job)
 		if err != nil {
-			l.c.Warning("%s of the store is no note of a job: %v", o.Name, err)
+			l.c.Warning("%s of the store does not describe a job: %v", o.Name, err)
 			continue
 		}
 		if j.State, err = scheduler.State(ctx, j.Job); err != nil {
@@ -231,7 +231,7 @@ func (l *labFollow) wait(ctx context.Context, every time.Duration) error {
 			idle = 0
 		}
 		if idle >= idleLooks {
-			return cli.Hinted(fmt.Errorf("no job is at work, and %d of %d runs are missing", total-done, total), "see the tasks' logs; lab submit submits the missing runs")
+			return cli.Hinted(fmt.Errorf("no job is running, but %d of %d runs are missing", total-done, total), "see the tasks' logs; lab submit submits the missing runs")
 		}
 		if err := plain.Pause(ctx, every); err != nil {
 			return err

@@ -72,7 +72,7 @@ func labShard(text string, env func(string) string) (s lab.Shard, from string, e
 		case from == "":
 			return s, "", fmt.Errorf("--shard %s: neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is there: want I/N, such as 3/64", text)
 		case text == "" && (from != "SLURM_ARRAY_TASK_ID" || count < 1):
-			return s, "", fmt.Errorf("%s numbers this shard, but not how many there are: want --shard /N", from)
+			return s, "", fmt.Errorf("%s gives the number of this shard, but not the number of shards: want --shard /N", from)
 		case text == "":
 			s.Of = count
 		}

@@ -213,7 +213,7 @@ func (s *labSubmit) one(ctx context.Context, scheduler cluster.Scheduler, st *st
 		return err
 	}
 	if err := st.PutText(ctx, fmt.Sprintf("submissions/%s/%s-%s.json", plan.Kept.ID(), s.on, id), text); err != nil {
-		return fmt.Errorf("job %s of %s is submitted, and could not be noted: %w", id, s.on, err)
+		return fmt.Errorf("job %s of %s is submitted, but could not be recorded: %w", id, s.on, err)
 	}
 	fmt.Fprintf(s.c.Out, "%s: %d of %d runs in %d tasks, job %s of %s; about %v of one core\n", plan.Kept.ID(), missing, plan.Runs, job.Shards, id, s.on, roundedSeconds(plan.Seconds))
 	return nil
