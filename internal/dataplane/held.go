@@ -54,7 +54,7 @@ func (h Held) Leave(p *Packet, depth int, now time.Duration, data []byte, out []
 	if last < 0 || out[last].Kind != ToPort {
 		return data, -1, out
 	}
-	data, extra = append(data[:0], p.st.Payload()...), p.Extra()
+	data, extra = append(data[:0], p.st.Payload()...), p.extraBytes()
 	h.s.release(p)
 	return data, extra, out[:last]
 }

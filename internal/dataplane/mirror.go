@@ -92,8 +92,8 @@ func (s *Switch) DeleteMirror(id uint32) error {
 	return nil
 }
 
-// Mirrors returns all clone sessions by number.
-func (s *Switch) Mirrors() map[uint32]MirrorSession {
+// mirrorSessions returns all clone sessions by number.
+func (s *Switch) mirrorSessions() map[uint32]MirrorSession {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := map[uint32]MirrorSession{}
@@ -107,9 +107,9 @@ func (s *Switch) Mirrors() map[uint32]MirrorSession {
 
 // Mirror returns a clone session.
 func (s *Switch) Mirror(id uint32) (MirrorSession, bool) {
-	m, ok := s.Mirrors()[id]
+	m, ok := s.mirrorSessions()[id]
 	return m, ok
 }
 
 // MirrorIDs lists the numbers of the clone sessions.
-func (s *Switch) MirrorIDs() []uint32 { return slices.Sorted(maps.Keys(s.Mirrors())) }
+func (s *Switch) MirrorIDs() []uint32 { return slices.Sorted(maps.Keys(s.mirrorSessions())) }

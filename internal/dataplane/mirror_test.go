@@ -22,8 +22,8 @@ func TestEgressCloneIsShortened(t *testing.T) {
 		if len(out) != 2 || out[0].Kind != ToQueue || out[0].Port != 100 {
 			t.Fatalf("outcomes %v", out)
 		}
-		if clone := out[0].Packet; clone.Len() != c.want || clone.Extra() != c.extra {
-			t.Errorf("cut to %d: the clone has %d bytes, %d of them to follow", c.length, clone.Len(), clone.Extra())
+		if clone := out[0].Packet; clone.Len() != c.want || clone.extraBytes() != c.extra {
+			t.Errorf("cut to %d: the clone has %d bytes, %d of them to follow", c.length, clone.Len(), clone.extraBytes())
 		}
 		if whole := out[1].Packet; whole.Len() != 100 || len(whole.Bytes()) != 60 {
 			t.Errorf("the packet itself has %d bytes", whole.Len())

@@ -118,9 +118,9 @@ func (p *Packet) Len() int { return p.st.Length }
 // Sent returns the length of the packet without the bytes that truncate removes.
 func (p *Packet) Sent() int { return min(p.st.Length, p.st.Limit) }
 
-// Extra returns the number of bytes that follow Bytes on the wire but are not
+// extraBytes returns the number of bytes that follow Bytes on the wire but are not
 // present: the extra bytes of Held.Arrive, minus the bytes that truncate removes.
-func (p *Packet) Extra() int { return min(p.extra, max(0, p.st.Limit-(p.st.End-p.st.Head))) }
+func (p *Packet) extraBytes() int { return min(p.extra, max(0, p.st.Limit-(p.st.End-p.st.Head))) }
 
 // IngressPort returns the port where the packet, or the original of a copy,
 // arrived. The metadata field ingress_port is 0 after a recirculation.

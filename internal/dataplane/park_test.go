@@ -44,8 +44,8 @@ func TestPark(t *testing.T) {
 		if len(x) != 1 || len(y) != 1 || x[0].Port != y[0].Port || !bytes.Equal(a.Bytes(), b.Bytes()) {
 			t.Fatalf("packet %d: %+v unless parked, else %+v", n, x, y)
 		}
-		if a.Len() != 1100+n || b.Len() != a.Len() || a.Extra() != 1000 || b.Extra() != 1000 {
-			t.Fatalf("packet %d: %d and %d bytes, %d and %d of them not there", n, a.Len(), b.Len(), a.Extra(), b.Extra())
+		if a.Len() != 1100+n || b.Len() != a.Len() || a.extraBytes() != 1000 || b.extraBytes() != 1000 {
+			t.Fatalf("packet %d: %d and %d bytes, %d and %d of them not there", n, a.Len(), b.Len(), a.extraBytes(), b.extraBytes())
 		}
 		plain.Free(a)
 		parking.Free(b)
@@ -59,8 +59,8 @@ func TestTruncateHead(t *testing.T) {
 		s := flowlet(t).sw
 		p := s.receiveHead(1, udp(50, 1, 2, 3, 4), 100, 0)
 		p.st.Truncate(uint64(x.limit))
-		if len(p.Bytes()) != x.bytes || p.Extra() != x.extra {
-			t.Errorf("150 bytes cut to %d: %d and %d follow, want %d and %d", x.limit, len(p.Bytes()), p.Extra(), x.bytes, x.extra)
+		if len(p.Bytes()) != x.bytes || p.extraBytes() != x.extra {
+			t.Errorf("150 bytes cut to %d: %d and %d follow, want %d and %d", x.limit, len(p.Bytes()), p.extraBytes(), x.bytes, x.extra)
 		}
 	}
 }

@@ -230,15 +230,15 @@ func TestPipeHead(t *testing.T) {
 	s := pipeProgram{ingress: prims(set(toPort3, 3)), inDeparser: prims(do("mirror_emit", 7)), egress: prims(set("eg_h.c", "eg_intr.pkt_length"))}.start(t, Options{})
 	must(t, s.SetMirror(7, MirrorSession{Port: 9, HasPort: true, Length: 20}))
 	out := s.Ingress(s.receiveHead(1, unhex(t, "01020304aabb"), 1000, time.Second), time.Second, nil)
-	if len(out) != 2 || out[0].Packet.Len() != 20 || out[0].Packet.Extra() != 14 || out[1].Packet.Len() != 1006 || out[1].Packet.Extra() != 1000 {
+	if len(out) != 2 || out[0].Packet.Len() != 20 || out[0].Packet.extraBytes() != 14 || out[1].Packet.Len() != 1006 || out[1].Packet.extraBytes() != 1000 {
 		t.Fatalf("%+v", out)
 	}
 	if n := s.cells(out[1].Packet); n != 13 {
 		t.Errorf("1006 bytes are %d cells", n)
 	}
 	out = s.Egress(out[1].Packet, 0, time.Second, nil)
-	if b := out[0].Packet.Bytes(); !bytes.Equal(b, unhex(t, "010203eeaabb")) || out[0].Packet.Extra() != 1000 {
-		t.Errorf("%x and %d bytes", b, out[0].Packet.Extra())
+	if b := out[0].Packet.Bytes(); !bytes.Equal(b, unhex(t, "010203eeaabb")) || out[0].Packet.extraBytes() != 1000 {
+		t.Errorf("%x and %d bytes", b, out[0].Packet.extraBytes())
 	}
 }
 

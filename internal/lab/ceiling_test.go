@@ -39,7 +39,7 @@ func TestCeilings(t *testing.T) {
 	if c.Row(spec.NoPauses, "ecmp", 0.8) != nil || c.Row("", spec.OracleRow, 0.8) != nil {
 		t.Error("rows have run that tell nothing")
 	}
-	if o := c.Judge()[0]; o.Verdict != OutOfReach || !strings.Contains(o.Note, "the best ceiling") {
+	if o := c.Judge()[0]; o.Verdict != outOfReach || !strings.Contains(o.Note, "the best ceiling") {
 		t.Errorf("99 %% less is %q: %s", o.Verdict, o.Note)
 	}
 }

@@ -55,7 +55,7 @@ func TestRecorded(t *testing.T) {
 	for file, want := range map[string]string{
 		"../../docs/reproduction.md": fmt.Sprintf("The pages have %d rows: %s.", all, strings.Join(lists.Map(verdicts, func(v Verdict) string { return fmt.Sprintf("%d %s", rows[v], v) }), ", ")),
 		"../../README.md": fmt.Sprintf("The lab compares %d printed numbers and orderings with its own: %d are within a quarter of the printed number, %d in the printed order, %d have the printed sign and another size, %d depend on details that the paper omits, %d disagree, and %d are undecided, out of reach or not comparable",
-			all, rows[Within], rows[Holds], rows[OtherSize], rows[Decided], rows[Level]+rows[Contrary], rows[Undecided]+rows[OutOfReach]+rows[NotComparable]),
+			all, rows[Within], rows[Holds], rows[otherSize], rows[decidedByChoice], rows[Level]+rows[contrary], rows[undecided]+rows[outOfReach]+rows[NotComparable]),
 	} {
 		if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%v: %s does not say: %s", err, file, want)
@@ -110,7 +110,7 @@ func TestMechanisms(t *testing.T) {
 				continue
 			}
 			verdict := strings.TrimLeft(cells[4], " *")
-			otherwise := strings.HasPrefix(verdict, string(Contrary)) || strings.HasPrefix(verdict, string(Level))
+			otherwise := strings.HasPrefix(verdict, string(contrary)) || strings.HasPrefix(verdict, string(Level))
 			covered := false
 			for i := range known {
 				if known[i].Experiment == section && known[i].covers(strings.TrimSpace(cells[0]), cells[1]) && otherwise {

@@ -110,7 +110,7 @@ type Result struct {
 type Plots struct {
 	FCT      []float64 `json:"fct_ms"`   // quantiles from 0 to 100 % in steps of 1 %
 	Slowdown []float64 `json:"slowdown"` // quantiles in the same steps
-	Sizes    []SizeBin `json:"sizes"`    // by bin of sizeBins
+	Sizes    []sizeBin `json:"sizes"`    // by bin of sizeBins
 	Time     []float64 `json:"time_s"`
 	Queue    []float64 `json:"queue"`  // occupancy of upward queues, by Time
 	Names    []string  `json:"paths"`  // names of upward links
@@ -122,8 +122,8 @@ type Plots struct {
 	Uses  *Uses     `json:"uses,omitempty"`
 }
 
-// A SizeBin is the flows of similar size.
-type SizeBin struct {
+// A sizeBin is the flows of similar size.
+type sizeBin struct {
 	Flows    int     `json:"flows"`
 	Slowdown float64 `json:"slowdown"` // mean slowdown
 }
@@ -140,8 +140,8 @@ func sizeName(bin int) string {
 }
 
 // bySize sorts the flows that count into the bins.
-func bySize(flows []*outcome) []SizeBin {
-	bins := make([]SizeBin, len(sizeBins))
+func bySize(flows []*outcome) []sizeBin {
+	bins := make([]sizeBin, len(sizeBins))
 	for _, f := range flows {
 		if f.counts {
 			i := slices.IndexFunc(sizeBins, func(upto int64) bool { return upto == 0 || f.Bytes <= upto })

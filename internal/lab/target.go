@@ -21,21 +21,21 @@ const (
 	Within Verdict = "within band"
 	// Holds: rows are in the printed order.
 	Holds Verdict = "ordering holds"
-	// OtherSize: the difference has the printed sign and is significant, but has another size.
-	OtherSize Verdict = "same sign, other size"
+	// otherSize: the difference has the printed sign and is significant, but has another size.
+	otherSize Verdict = "same sign, other size"
 	Unknown   Verdict = "not measured"
 
-	// OutOfReach: a ceiling shows that no scheme could save as much here.
-	OutOfReach Verdict = "out of reach here"
-	// Contrary: the difference has the opposite sign and is significant, or the interval excludes
+	// outOfReach: a ceiling shows that no scheme could save as much here.
+	outOfReach Verdict = "out of reach here"
+	// contrary: the difference has the opposite sign and is significant, or the interval excludes
 	// the value.
-	Contrary Verdict = "contrary"
-	// Undecided: the interval is too wide, or there are too few seeds, to
+	contrary Verdict = "contrary"
+	// undecided: the interval is too wide, or there are too few seeds, to
 	// distinguish the printed value from no effect, or neighbours of an ordering
 	// from each other.
-	Undecided Verdict = "undecided"
-	// Decided: the verdict depends on a detail that the paper omits (Target.Open).
-	Decided Verdict = "decided by an open choice"
+	undecided Verdict = "undecided"
+	// decidedByChoice: the verdict depends on a detail that the paper omits (Target.Open).
+	decidedByChoice Verdict = "decided by an open choice"
 	// Level: the interval contains zero effect and excludes the printed value. For an ordering:
 	// some neighbours are level, and the others are in order.
 	Level Verdict = "not as printed"
@@ -44,7 +44,7 @@ const (
 )
 
 // verdicts lists the verdicts on measured targets.
-var verdicts = []Verdict{Within, Holds, OtherSize, OutOfReach, Decided, NotComparable, Level, Contrary, Undecided}
+var verdicts = []Verdict{Within, Holds, otherSize, outOfReach, decidedByChoice, NotComparable, Level, contrary, undecided}
 
 // bandPercent is the half-width of the band around a printed number, in percent of it.
 const bandPercent = 25
@@ -73,7 +73,7 @@ func (c *Comparison) Judge() []Outcome {
 		}
 		switch here := string(o.Verdict); {
 		case o.Open != "":
-			o.Verdict, o.Note = Decided, "here "+here+"; "+o.Open
+			o.Verdict, o.Note = decidedByChoice, "here "+here+"; "+o.Open
 		case o.NotComparable != "":
 			o.Verdict, o.Note = NotComparable, o.NotComparable
 		}
@@ -202,19 +202,19 @@ func (c *Comparison) judgeOrder(t *spec.Target) Outcome {
 	n := len(rows) - 1
 	ends, err := rows[0].against(rows[n], t.Metric)
 	o.P = ends.p(0)
-	o.Verdict, o.Note = Undecided, fmt.Sprintf("%d of %d neighbours in order, %d beyond the 95 %% interval", holds, n, sure)
+	o.Verdict, o.Note = undecided, fmt.Sprintf("%d of %d neighbours in order, %d beyond the 95 %% interval", holds, n, sure)
 	if wrong > 0 {
-		o.Verdict = Contrary
+		o.Verdict = contrary
 		o.Note += fmt.Sprintf(", %d the other way beyond it", wrong)
 	}
 	if holds == n && err == nil && (ends.N < 2 || ends.excludes(0)) {
 		o.Verdict = Holds
 	}
 	switch {
-	case o.Verdict == Undecided && level > 0 && sure+level == n:
+	case o.Verdict == undecided && level > 0 && sure+level == n:
 		o.Verdict = Level
 		o.Note += fmt.Sprintf(", %d level: within %s %%", level, digits(within))
-	case o.Verdict == Undecided && ends.N > 1:
+	case o.Verdict == undecided && ends.N > 1:
 		o.Note += ", " + seedsNeeded(need) + " to tell all neighbours apart"
 	}
 	return o
@@ -246,7 +246,7 @@ func (c *Comparison) judgePair(t *spec.Target) Outcome {
 	o.Measured, o.value = best.String()+unit, best
 	o.Verdict, o.P = verdictOn(t, best), best.p(noEffect(t))
 	switch {
-	case o.Verdict == Undecided:
+	case o.Verdict == undecided:
 		o.Note = seedsNeeded(min(best.seeds(noEffect(t)), best.seeds(nearestBound(t, best.Mean))))
 	case o.Verdict == Level && best == (Estimate{Mean: noEffect(t), N: best.N}):
 		o.Note = "the same in all runs"
@@ -336,7 +336,7 @@ func (c *Comparison) judgeValue(t *spec.Target) Outcome {
 		return o
 	}
 	o.Measured, o.Verdict, o.value = e.String(), verdictOn(t, e), e
-	if o.Verdict == Undecided {
+	if o.Verdict == undecided {
 		o.Note = seedsNeeded(e.seeds(nearestBound(t, e.Mean)))
 	}
 	if e.N < len(r.Runs) {
@@ -415,7 +415,7 @@ func verdictOn(t *spec.Target, e Estimate) Verdict {
 	case in && sure:
 		return Within
 	case pair && differs && side(t, e.Mean, none):
-		return OtherSize
+		return otherSize
 	}
 	return missed(t, e)
 }
@@ -437,15 +437,15 @@ func side(t *spec.Target, v, none float64) bool {
 func below(e Estimate) Verdict {
 	switch {
 	case e.N < 2:
-		return Undecided
+		return undecided
 	case e.excludes(0) && e.Mean > 0:
 		return Holds
 	case e.excludes(0):
-		return Contrary
+		return contrary
 	case max(-e.low(), e.high()) <= levelWithin:
 		return Level
 	}
-	return Undecided
+	return undecided
 }
 
 // noEffect returns the value of a target's metric if two rows do not differ.
@@ -462,19 +462,19 @@ func missed(t *spec.Target, e Estimate) Verdict {
 	way := func(v float64) bool { return (e.Mean-noEffect(t))*(v-noEffect(t)) < 0 }
 	switch {
 	case e.N < 2:
-		return Undecided
+		return undecided
 	case against && t.Printed != nil && e.excludes(noEffect(t)) && way(*t.Printed):
-		return Contrary
+		return contrary
 	case against && t.AtLeast != nil && *t.AtLeast > noEffect(t) && e.high() < noEffect(t):
-		return Contrary
+		return contrary
 	case against && t.AtMost != nil && *t.AtMost < noEffect(t) && e.low() > noEffect(t):
-		return Contrary
+		return contrary
 	case !excludes(t, e):
-		return Undecided
+		return undecided
 	case against:
 		return Level
 	}
-	return Contrary
+	return contrary
 }
 
 // excludes reports whether the interval excludes the printed value.
@@ -539,7 +539,7 @@ func (c *Comparison) applyCeilings(t *spec.Target, o *Outcome) {
 		return
 	}
 	if best, ok := c.ceiling(t, o.Load); ok && *t.Printed > best.high() {
-		o.Verdict = OutOfReach
+		o.Verdict = outOfReach
 		o.Note = fmt.Sprintf("the best ceiling, %s, saves %s %%", best.kind, best)
 	}
 }

@@ -76,37 +76,37 @@ func TestVerdict(t *testing.T) {
 	}{
 		{"met", pair, sure(40), Within},
 		{"at the edge", pair, sure(30), Within},
-		{"too little", pair, sure(29), OtherSize},
-		{"too much", pair, sure(80), OtherSize},
-		{"small numbers have narrow bands", spec.Target{Of: "a", Against: "b", Printed: v(17)}, sure(3.1), OtherSize},
+		{"too little", pair, sure(29), otherSize},
+		{"too much", pair, sure(80), otherSize},
+		{"small numbers have narrow bands", spec.Target{Of: "a", Against: "b", Printed: v(17)}, sure(3.1), otherSize},
 		{"in the printed range", spec.Target{Of: "a", Against: "b", AtLeast: v(8), AtMost: v(53)}, sure(10), Within},
-		{"beyond the printed range", spec.Target{Of: "a", Against: "b", AtLeast: v(8), AtMost: v(53)}, sure(70), OtherSize},
+		{"beyond the printed range", spec.Target{Of: "a", Against: "b", AtLeast: v(8), AtMost: v(53)}, sure(70), otherSize},
 		{"below", spec.Target{Of: "a", Against: "b", Below: true}, sure(3), Holds},
-		{"above", spec.Target{Of: "a", Against: "b", Below: true}, sure(-3), Contrary},
+		{"above", spec.Target{Of: "a", Against: "b", Below: true}, sure(-3), contrary},
 		{"neither", spec.Target{Of: "a", Against: "b", Below: true}, Estimate{Mean: 0.2, Half: 0.5, N: 5}, Level},
-		{"perhaps below", spec.Target{Of: "a", Against: "b", Below: true}, Estimate{Mean: 2, Half: 3, N: 5}, Undecided},
+		{"perhaps below", spec.Target{Of: "a", Against: "b", Below: true}, Estimate{Mean: 2, Half: 3, N: 5}, undecided},
 		{"a ratio of 1", spec.Target{Of: "a", Against: "b", Ratio: true, Printed: v(1)}, Estimate{Mean: 0.95, Half: 0.1, N: 5}, Within},
-		{"the other way", pair, sure(-10), Contrary},
-		{"in doubt", pair, Estimate{Mean: 38, Half: 50, N: 5}, Undecided},
-		{"in the band but not beyond zero", spec.Target{Of: "a", Against: "b", Printed: v(5)}, Estimate{Mean: 4, Half: 5, N: 5}, Undecided},
-		{"in the band with the other sign", spec.Target{Of: "a", Against: "b", Printed: v(5)}, sure(-3), Contrary},
+		{"the other way", pair, sure(-10), contrary},
+		{"in doubt", pair, Estimate{Mean: 38, Half: 50, N: 5}, undecided},
+		{"in the band but not beyond zero", spec.Target{Of: "a", Against: "b", Printed: v(5)}, Estimate{Mean: 4, Half: 5, N: 5}, undecided},
+		{"in the band with the other sign", spec.Target{Of: "a", Against: "b", Printed: v(5)}, sure(-3), contrary},
 		{"ratio met", ratio, Estimate{Mean: 2.4, Half: 0.1, N: 5}, Within},
-		{"ratio on the same side", ratio, Estimate{Mean: 5, Half: 0.1, N: 5}, OtherSize},
-		{"ratio on the other side", ratio, Estimate{Mean: 0.5, Half: 0.1, N: 5}, Contrary},
+		{"ratio on the same side", ratio, Estimate{Mean: 5, Half: 0.1, N: 5}, otherSize},
+		{"ratio on the other side", ratio, Estimate{Mean: 0.5, Half: 0.1, N: 5}, contrary},
 		{"value met", value, Estimate{Mean: 12.4, Half: 9, N: 5}, Within},
-		{"value off", value, Estimate{Mean: 16, Half: 9, N: 5}, Undecided},
-		{"value beyond doubt", value, sure(16), Contrary},
+		{"value off", value, Estimate{Mean: 16, Half: 9, N: 5}, undecided},
+		{"value beyond doubt", value, sure(16), contrary},
 		{"at least", spec.Target{Of: "a", AtLeast: v(3)}, sure(4), Within},
-		{"not even", spec.Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 1.9, Half: 1, N: 5}, Contrary},
-		{"perhaps", spec.Target{Of: "a", AtLeast: v(3)}, sure(2.5), Undecided},
+		{"not even", spec.Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 1.9, Half: 1, N: 5}, contrary},
+		{"perhaps", spec.Target{Of: "a", AtLeast: v(3)}, sure(2.5), undecided},
 		{"level, and what is printed excluded", pair, Estimate{Mean: -3, Half: 20, N: 5}, Level},
-		{"level, and what is printed not excluded", pair, Estimate{Mean: -3, Half: 43.5, N: 5}, Undecided},
+		{"level, and what is printed not excluded", pair, Estimate{Mean: -3, Half: 43.5, N: 5}, undecided},
 		{"the same in all runs", spec.Target{Of: "a", Against: "b", AtLeast: v(5)}, Estimate{N: 5}, Level},
 		{"level ratio", ratio, Estimate{Mean: 1.1, Half: 0.2, N: 5}, Level},
-		{"one seed", spec.Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 2, N: 1}, Undecided},
-		{"less than at least", spec.Target{Of: "a", Against: "b", AtLeast: v(30)}, sure(10), OtherSize},
-		{"the other way than at least", spec.Target{Of: "a", Against: "b", AtLeast: v(22), AtMost: v(46)}, sure(-131), Contrary},
-		{"between", spec.Target{Of: "a", AtLeast: v(3), AtMost: v(5)}, sure(6.1), Contrary},
+		{"one seed", spec.Target{Of: "a", AtLeast: v(3)}, Estimate{Mean: 2, N: 1}, undecided},
+		{"less than at least", spec.Target{Of: "a", Against: "b", AtLeast: v(30)}, sure(10), otherSize},
+		{"the other way than at least", spec.Target{Of: "a", Against: "b", AtLeast: v(22), AtMost: v(46)}, sure(-131), contrary},
+		{"between", spec.Target{Of: "a", AtLeast: v(3), AtMost: v(5)}, sure(6.1), contrary},
 	} {
 		if got := verdictOn(&c.t, c.e); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
@@ -140,7 +140,7 @@ func TestReasoned(t *testing.T) {
  - {name: a, metric: fct-mean, of: drill, against: ecmp, printed: 45, upto: true, open: the gap}
  - {name: b, metric: fct-mean, of: drill, against: ecmp, printed: 45, upto: true, not-comparable: another clock}
 `, runs)
-	if got[0].Verdict != Decided || got[0].Note != "here within band; the gap" {
+	if got[0].Verdict != decidedByChoice || got[0].Note != "here within band; the gap" {
 		t.Errorf("open: %s (%s)", got[0].Verdict, got[0].Note)
 	}
 	if got[1].Verdict != NotComparable || got[1].Note != "another clock" {
@@ -183,7 +183,7 @@ func TestJudge(t *testing.T) {
  - {name: f, metric: fct-mean, of: rps, at-least: 50}
  - {name: in order but not beyond doubt, metric: fct-mean, load: 0.5, order: [drill, rps]}
 `, runs)
-	for i, want := range []Verdict{Within, Within, Holds, Contrary, Within, Within, Undecided} {
+	for i, want := range []Verdict{Within, Within, Holds, contrary, Within, Within, undecided} {
 		if got[i].Verdict != want {
 			t.Errorf("%s: %s with %s measured, want %s", got[i].Name, got[i].Verdict, got[i].Measured, want)
 		}
@@ -214,7 +214,7 @@ func TestJudgeLevel(t *testing.T) {
 	for i, want := range []struct {
 		Verdict
 		note string
-	}{{Level, "level: the interval ends at -15.1 and 20.0 %"}, {Level, "the same in all runs"}, {Undecided, "about 142 seeds would be needed"}} {
+	}{{Level, "level: the interval ends at -15.1 and 20.0 %"}, {Level, "the same in all runs"}, {undecided, "about 142 seeds would be needed"}} {
 		if got[i].Verdict != want.Verdict || got[i].Note != want.note {
 			t.Errorf("%s: %s (%s) with %s, want %s (%s)", got[i].Name, got[i].Verdict, got[i].Note, got[i].Measured, want.Verdict, want.note)
 		}
@@ -234,9 +234,9 @@ func TestJudgeLevelOrder(t *testing.T) {
 	}{
 		{"a neighbour the wrong way, level", []float64{2000, 2200, 2400}, []float64{1998, 2199, 2399}, Level, "1 of 2 neighbours in order, 1 beyond the 95 % interval, 1 level: within 0.144 %"},
 		{"all level, neither way", []float64{1000, 1101, 1199}, []float64{1001, 1099, 1199}, Level, "0 beyond the 95 % interval, 2 level: within"},
-		{"a neighbour that may differ", []float64{2000, 2200, 2400}, []float64{1990, 2100, 2450}, Undecided, "seeds would be needed to tell all neighbours apart"},
+		{"a neighbour that may differ", []float64{2000, 2200, 2400}, []float64{1990, 2100, 2450}, undecided, "seeds would be needed to tell all neighbours apart"},
 		{"level and in order at the ends", []float64{2000, 2200, 2400}, []float64{2001, 2201, 2402}, Holds, "2 of 2 neighbours in order"},
-		{"beyond doubt the other way, by a little", []float64{2000, 2200, 2400}, []float64{1990, 2189, 2388}, Contrary, "1 the other way beyond it"},
+		{"beyond doubt the other way, by a little", []float64{2000, 2200, 2400}, []float64{1990, 2189, 2388}, contrary, "1 the other way beyond it"},
 	} {
 		got := judged(t, order, map[string][]float64{"drill": {1000, 1100, 1200}, "ecmp": c.ecmp, "rps": c.rps})[0]
 		if got.Verdict != c.want || !strings.Contains(got.Note, c.note) {

@@ -161,9 +161,9 @@ func (n *Network) release(p *Packet) {
 	n.pool = p
 }
 
-// NewPacket makes a packet of a flow for Host.Send. Data is sent to the flow's destination, other
+// flowPacket makes a packet of a flow for Host.Send. Data is sent to the flow's destination, other
 // kinds to its source. payload is in bytes.
-func (n *Network) NewPacket(f *Flow, k Kind, payload int) *Packet {
+func (n *Network) flowPacket(f *Flow, k Kind, payload int) *Packet {
 	p := n.newPacket()
 	p.Flow, p.Kind, p.Payload = f, k, payload
 	p.Src, p.Dst = f.Src, f.Dst

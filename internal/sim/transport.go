@@ -107,7 +107,7 @@ func (s *source) ask() {
 func (s *source) send() {
 	s.waiting = false
 	if s.half.ready(s.net.now) {
-		p := s.net.NewPacket(s.Flow, data, 0)
+		p := s.net.flowPacket(s.Flow, data, 0)
 		if s.credit != nil {
 			s.credit.flows = int64(s.Src.drained.n) + 1
 		}
@@ -174,7 +174,7 @@ func (s *sink) receive(p *Packet) {
 
 // grant sends the total credit of the flow to its sender.
 func (s *sink) grant(total int64) {
-	p := s.net.NewPacket(s.Flow, grant, 0)
+	p := s.net.flowPacket(s.Flow, grant, 0)
 	p.Ack, p.Entropy = total, s.entropy
 	p.padding, p.priority = s.padding, true
 	s.sendOver(p, s.livePlane(s.Dst, s.Src, s.plane))
@@ -182,7 +182,7 @@ func (s *sink) grant(total int64) {
 
 func (s *sink) answer() {
 	for s.half.ready(s.net.now) {
-		p := s.net.NewPacket(s.Flow, Ack, 0)
+		p := s.net.flowPacket(s.Flow, Ack, 0)
 		s.half.emit(s.net.now, p)
 		p.Entropy, p.Spoiled = s.entropy, s.spoiled
 		s.sendOver(p, s.livePlane(s.Dst, s.Src, s.plane))

@@ -83,7 +83,7 @@ type UECControl int
 
 // The window controls.
 const (
-	NSCC        UECControl = iota // by queueing delay and marks (UE specification 1.0)
+	nsccControl UECControl = iota // by queueing delay and marks (UE specification 1.0)
 	perMark                       // uet-htsim's dctcp: grow by a packet per unmarked window, shrink by a third of the marked bytes
 	constantWnd                   // keep the initial window
 	rccc                          // no window: receivers grant credit

@@ -140,7 +140,7 @@ func TestUECAcks(t *testing.T) {
 // arrive once, and with trims nothing waits for the timer.
 func TestUECLosses(t *testing.T) {
 	for loss := UECTrim; loss <= uecGap; loss++ {
-		for control := NSCC; control <= constantWnd; control++ {
+		for control := nsccControl; control <= constantWnd; control++ {
 			for seed := range uint64(20) {
 				random := rand.New(rand.NewPCG(seed, uint64(loss)))
 				size := 1 + random.Int64N(300*segment)

@@ -96,7 +96,7 @@ func (w *window) lost(bytes int64) {
 // acked handles an acknowledgment for some bytes.
 func (w *window) acked(now time.Duration, marked bool, rtt time.Duration, bytes, inFlight int64) {
 	switch w.t.Control {
-	case NSCC:
+	case nsccControl:
 		w.nscc(now, marked, rtt-w.base, bytes, inFlight)
 	case perMark:
 		if marked {
@@ -112,7 +112,7 @@ func (w *window) nacked(now time.Duration, bytes, inFlight int64) {
 	switch w.t.Control {
 	case perMark:
 		w.size = max(w.size-bytes, w.least)
-	case NSCC:
+	case nsccControl:
 		w.ignored += bytes
 		w.average(w.network, true) // the delay of a full queue
 		w.trigger = true

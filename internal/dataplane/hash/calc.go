@@ -18,7 +18,7 @@ type Calculation struct {
 	buf     []byte
 	AlgoID  string
 
-	Terms      []SumTerm // the fields of a checksum over one header
+	Terms      []sumTerm // the fields of a checksum over one header
 	TermsValid int       // word with the validity of their header
 
 	Hash *bmv2.Hash // a hash of Tofino that the control plane can change; nil: not changeable
@@ -195,11 +195,11 @@ func (k *Calculation) Output(p *vector.State) uint64 {
 	return v
 }
 
-// A SumTerm is a field in an Internet checksum that is computed in the vector. The
+// A sumTerm is a field in an Internet checksum that is computed in the vector. The
 // checksum adds 16-bit words modulo 65535. Modulo 65535, 2^16 equals 1. So a field
 // contributes its value shifted to its position within a 16-bit word, even if it
 // spans several words. No buffer is needed.
-type SumTerm struct {
+type sumTerm struct {
 	Off   int
 	Mask  uint64
 	Shift uint
@@ -211,7 +211,7 @@ const maxSummed = 48
 // sumTerms returns the inputs of a checksum as words of the vector, with the
 // word that holds their validity. It returns nil unless they are fields of one
 // header.
-func (k *Calculation) sumTerms() (terms []SumTerm, valid int) {
+func (k *Calculation) sumTerms() (terms []sumTerm, valid int) {
 	if k.AlgoID != "csum16" && k.AlgoID != "cksum16" || k.Payload || len(k.Inputs) == 0 {
 		return nil, 0
 	}
@@ -225,7 +225,7 @@ func (k *Calculation) sumTerms() (terms []SumTerm, valid int) {
 				return nil, 0
 			}
 			bits += q.Width
-			terms = append(terms, SumTerm{Off: q.Off, Mask: q.Mask, Shift: uint(-bits & 15)})
+			terms = append(terms, sumTerm{Off: q.Off, Mask: q.Mask, Shift: uint(-bits & 15)})
 		}
 	}
 	return terms, valid

@@ -221,7 +221,7 @@ func (d *flowMaker) SendingLeaves() []string {
 
 // crossing returns the share of flows that leave their leaf.
 func (d *flowMaker) crossing() float64 {
-	if d.Pattern == Permutation || d.Pattern == Incast {
+	if d.Pattern == permutation || d.Pattern == Incast {
 		return 1
 	}
 	cross, all := 0, 0

@@ -17,7 +17,7 @@ import (
 const (
 	AllToAll    = "all-to-all"  // from any host of From to any other host of To
 	Halves      = "halves"      // from any of the first half to any of the second
-	Permutation = "permutation" // every host sends to one host of another leaf, and receives from one
+	permutation = "permutation" // every host sends to one host of another leaf, and receives from one
 	Incast      = "incast"      // a host sends a request, and many hosts answer at the same time
 	Pairs       = "pairs"       // between the given pairs
 	Burst       = "burst"       // all hosts of From at the same time, at stated times
@@ -26,7 +26,7 @@ const (
 )
 
 // Patterns lists the patterns.
-var Patterns = []string{AllToAll, Halves, Permutation, Incast, Pairs, Burst, List, Collective}
+var Patterns = []string{AllToAll, Halves, permutation, Incast, Pairs, Burst, List, Collective}
 
 // The capacity that a load refers to.
 const (
@@ -120,7 +120,7 @@ func newDraw(tr *Traffic, t *fabric.Topology, rng *rand.Rand) (*flowMaker, error
 	case Halves:
 		half := t.NICs() / 2
 		d.from, d.to = sequence(0, half), sequence(half, t.NICs())
-	case Permutation:
+	case permutation:
 		if d.next, err = permute(d.from, d.leaf, rng); err != nil {
 			return nil, err
 		}
@@ -164,7 +164,7 @@ func (d *flowMaker) arrive(flows []Flow, at time.Duration, n int) []Flow {
 // ends draws a sender and a receiver.
 func (d *flowMaker) ends() (src, dst int) {
 	switch d.Pattern {
-	case Permutation:
+	case permutation:
 		src = pick(d.rng, d.from)
 		return src, d.next[src]
 	case Pairs:

@@ -77,7 +77,7 @@ func TestPatterns(t *testing.T) {
 		{"all to all", Traffic{}, func(f Flow) bool { return f.Src != f.Dst }},
 		{"from a leaf", Traffic{From: []string{"l1"}, To: []string{"h6..h8"}}, func(f Flow) bool { return f.Src < 4 && f.Dst >= 5 }},
 		{"halves", Traffic{Pattern: Halves}, func(f Flow) bool { return f.Src < 4 && f.Dst >= 4 }},
-		{"permutation", Traffic{Pattern: Permutation}, func(f Flow) bool { return leaf[f.Src] != leaf[f.Dst] }},
+		{"permutation", Traffic{Pattern: permutation}, func(f Flow) bool { return leaf[f.Src] != leaf[f.Dst] }},
 		{"incast", Traffic{Pattern: Incast, Degree: 3, Size: 30000}, func(f Flow) bool { return leaf[f.Src] != leaf[f.Dst] && f.Bytes == 10000 && f.Group > 0 }},
 		{"pairs", Traffic{Pattern: Pairs, Pairs: []string{"h1-h5", "h2..h3-h6..h7"}}, func(f Flow) bool { return f.Dst == f.Src+4 && f.Src < 3 }},
 	} {

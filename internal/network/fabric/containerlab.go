@@ -52,7 +52,7 @@ func (m *importer) containerlab(v tree.Node) {
 		}
 		m.switchAt[f.Key] = len(m.draft.switches)
 		s := draftSwitch{line: f.Line, name: f.Key}
-		if role := Role(f.Get("group").Text); slices.Contains([]Role{Leaf, Spine, Tor, Agg, Core}, role) {
+		if role := Role(f.Get("group").Text); slices.Contains([]Role{Leaf, Spine, roleToR, roleAgg, roleCore}, role) {
 			s.role = role
 		}
 		m.draft.switches = append(m.draft.switches, s)

@@ -323,7 +323,7 @@ func (f *finisher) assignRoles() {
 	far := f.heights()
 	names := []Role{Leaf, Spine}
 	if len(far) > 0 && slices.Max(far) > 1 {
-		names = []Role{Tor, Agg, Core}
+		names = []Role{roleToR, roleAgg, roleCore}
 	}
 	for i := range f.switches {
 		if f.t.Switches[i].Role == "" {

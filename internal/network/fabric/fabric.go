@@ -42,20 +42,20 @@ const (
 	Leaf  Role = "leaf"
 	Spine Role = "spine"
 
-	Tor  Role = "tor" // top of rack, also called edge
-	Agg  Role = "agg"
-	Core Role = "core"
+	roleToR  Role = "tor" // top of rack, also called edge
+	roleAgg  Role = "agg"
+	roleCore Role = "core"
 )
 
-var roles = []Role{Leaf, Spine, Tor, Agg, Core}
+var roles = []Role{Leaf, Spine, roleToR, roleAgg, roleCore}
 
 // Tier returns the height of the role above the hosts: 1 for leaf and tor, 2
 // for spine and agg, 3 for core. Hosts have tier 0.
 func (r Role) Tier() int {
 	switch r {
-	case Leaf, Tor:
+	case Leaf, roleToR:
 		return 1
-	case Spine, Agg:
+	case Spine, roleAgg:
 		return 2
 	}
 	return 3

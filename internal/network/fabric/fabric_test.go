@@ -23,7 +23,7 @@ func TestFindLinks(t *testing.T) {
 
 func TestLookups(t *testing.T) {
 	top := preset(t, "dhlb")
-	if s := top.Switch("a3"); s == nil || s.Role != Agg || s.Leaf != 0 || s.ID != 11 {
+	if s := top.Switch("a3"); s == nil || s.Role != roleAgg || s.Leaf != 0 || s.ID != 11 {
 		t.Errorf("a3 is %+v", s)
 	}
 	if s := top.Switch("t8"); s == nil || s.Role.Tier() != 1 || s.Leaf != 8 {

@@ -40,7 +40,7 @@ func (o FatTree) draft() (*draft, error) {
 		}
 		return d.switches[from:len(d.switches):len(d.switches)]
 	}
-	tors, aggs, cores := tier("t", Tor, o.K*half), tier("a", Agg, o.K*half), tier("c", Core, half*half)
+	tors, aggs, cores := tier("t", roleToR, o.K*half), tier("a", roleAgg, o.K*half), tier("c", roleCore, half*half)
 	for i, tor := range tors {
 		d.addHosts(tor.name, o.Hosts, &o.Links)
 		for k := range o.Hosts {

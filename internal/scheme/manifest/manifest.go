@@ -147,7 +147,7 @@ type StatePath string
 // The state paths.
 const (
 	Recirc    StatePath = "recirc"
-	RecircCut StatePath = "recirc-cut"
+	recircCut StatePath = "recirc-cut"
 	Shared    StatePath = "shared"
 	Ghost     StatePath = "ghost"
 )
@@ -156,7 +156,7 @@ const (
 func (StatePath) Words() []Word {
 	return []Word{
 		{string(Recirc), "in packets that are recirculated"},
-		{string(RecircCut), "in recirculated packets without payload, in software switches that truncate clones"},
+		{string(recircCut), "in recirculated packets without payload, in software switches that truncate clones"},
 		{string(Shared), "by registers that both pipelines reach, in software switches"},
 		{string(Ghost), "by the ghost thread, of Tofino 2"},
 	}

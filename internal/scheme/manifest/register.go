@@ -103,7 +103,7 @@ const (
 	Congestion  Kind = "congestion"
 	Degree      Kind = "degree"
 	Marks       Kind = "marks"
-	PathState   Kind = "path-state"
+	pathState   Kind = "path-state"
 	Utilisation Kind = "utilisation"
 	Rate        Kind = "rate"
 	Delay       Kind = "delay"
@@ -129,7 +129,7 @@ func (Kind) Words() []Word {
 		{string(Congestion), "congestion index: the larger, the worse"},
 		{string(Degree), "load degree: the larger, the better"},
 		{string(Marks), "share of packets that met congestion"},
-		{string(PathState), "class of a path: the larger, the worse"},
+		{string(pathState), "class of a path: the larger, the worse"},
 		{string(Utilisation), "share of a link's rate that is used"},
 		{string(Rate), "recent traffic, as a count that decays within a window"},
 		{string(Delay), "a duration"},
@@ -156,13 +156,13 @@ const (
 	Ticks          Unit = "1024ns"
 	Bytes          Unit = "bytes"
 	Packets        Unit = "packets"
-	Cells80        Unit = "cells of 80 bytes"
-	Cells176       Unit = "cells of 176 bytes"
-	Flowcells      Unit = "flowcells"
+	cells80        Unit = "cells of 80 bytes"
+	cells176       Unit = "cells of 176 bytes"
+	flowcells      Unit = "flowcells"
 	Recirculations Unit = "recirculations"
 	Level          Unit = "level"
 	Class          Unit = "class"
-	Score          Unit = "score"
+	scoreUnit      Unit = "score"
 )
 
 // Words lists the units.
@@ -174,13 +174,13 @@ func (Unit) Words() []Word {
 		{string(Ticks), "time, as Tofino's programs count it: in 32 bits, which wrap"},
 		{string(Bytes), "an amount of data"},
 		{string(Packets), "an amount of data"},
-		{string(Cells80), "buffer cells of Tofino, 80 bytes each"},
-		{string(Cells176), "buffer cells of Tofino 2, 176 bytes each"},
-		{string(Flowcells), "pieces of a flow"},
+		{string(cells80), "buffer cells of Tofino, 80 bytes each"},
+		{string(cells176), "buffer cells of Tofino 2, 176 bytes each"},
+		{string(flowcells), "pieces of a flow"},
 		{string(Recirculations), "number of recirculations"},
 		{string(Level), "a step of a coarse scale"},
 		{string(Class), "one of a few classes"},
-		{string(Score), "points"},
+		{string(scoreUnit), "points"},
 	}
 }
 
@@ -240,7 +240,7 @@ const (
 	Warned    Event = "warned"
 	Updated   Event = "updated"
 	Arrived   Event = "arrived"
-	Departed  Event = "departed"
+	departed  Event = "departed"
 	Began     Event = "began"
 	Departure Event = "departure"
 	Pause     Event = "pause"
@@ -254,7 +254,7 @@ func (Event) Words() []Word {
 		{string(Warned), "a neighbour was warned about it"},
 		{string(Updated), "the value was last correct"},
 		{string(Arrived), "the last packet arrived"},
-		{string(Departed), "the last packet left"},
+		{string(departed), "the last packet left"},
 		{string(Began), "the interval or epoch began"},
 		{string(Departure), "the last packet will have left, or arrived (of a deadline)"},
 		{string(Pause), "the port is expected to be paused (of a deadline)"},
@@ -266,7 +266,7 @@ type Writer string
 
 // The writers of registers.
 const (
-	DataPlane  Writer = "data plane"
+	dataPlane  Writer = "data plane"
 	Controller Writer = "controller"
 	Both       Writer = "both"
 )
@@ -274,7 +274,7 @@ const (
 // Words lists the writers.
 func (Writer) Words() []Word {
 	return []Word{
-		{string(DataPlane), "only packets"},
+		{string(dataPlane), "only packets"},
 		{string(Controller), "only the controller"},
 		{string(Both), "packets, and the controller to reset it"},
 	}

@@ -130,7 +130,7 @@ const (
 	CloneTo     Fact = "session"
 	FloodTo     Fact = "multicast-group"
 	Coefficient Fact = "coefficient"
-	BakedValue  Fact = "baked"
+	bakedValue  Fact = "baked"
 
 	// These facts are only for expressions.
 	PrefixLength   Fact = "prefix-length"
@@ -199,7 +199,7 @@ func (Fact) Words() []Word {
 		{string(CloneTo), "the clone session to the port"},
 		{string(FloodTo), "the multicast group for packets from the port; 0: none"},
 		{string(Coefficient), "the coefficient that has the parameter's name"},
-		{string(BakedValue), "a precomputed value"},
+		{string(bakedValue), "a precomputed value"},
 		{string(PrefixLength), "the length of the destination's prefix"},
 		{string(IPv6), "1 if the address of the host, or the destination, is an IPv6 address"},
 		{string(HostNumber), "the number of a host, from 1; for a port, of the host at the other end, 0 for a switch"},

@@ -183,17 +183,17 @@ type SessionKind string
 
 // The purposes of clone sessions.
 const (
-	ReportCopies  SessionKind = "report"
+	reportCopies  SessionKind = "report"
 	WarningCopies SessionKind = "warning"
-	OtherCopies   SessionKind = "other"
+	otherCopies   SessionKind = "other"
 )
 
 // Words lists the purposes of clone sessions.
 func (SessionKind) Words() []Word {
 	return []Word{
-		{string(ReportCopies), "they report measurements of egress to ingress"},
+		{string(reportCopies), "they report measurements of egress to ingress"},
 		{string(WarningCopies), "they warn a neighbour"},
-		{string(OtherCopies), "something else"},
+		{string(otherCopies), "something else"},
 	}
 }
 
@@ -313,28 +313,28 @@ type HeaderKind string
 // The purposes of headers.
 const (
 	ProbeHeader     HeaderKind = "probe"
-	PathProbeHeader HeaderKind = "path-probe"
+	pathProbeHeader HeaderKind = "path-probe"
 	ReportHeader    HeaderKind = "report"
 	OverlayHeader   HeaderKind = "overlay"
 	WarningHeader   HeaderKind = "warning"
 	PauseHeader     HeaderKind = "pause"
 	RoundHeader     HeaderKind = "recirculation"
 	BridgeHeader    HeaderKind = "bridge"
-	OtherHeader     HeaderKind = "other"
+	otherHeader     HeaderKind = "other"
 )
 
 // Words lists the kinds.
 func (HeaderKind) Words() []Word {
 	return []Word{
 		{string(ProbeHeader), "a probe that floods the network"},
-		{string(PathProbeHeader), "a probe along one path and back"},
+		{string(pathProbeHeader), "a probe along one path and back"},
 		{string(ReportHeader), "the report of egress to ingress"},
 		{string(OverlayHeader), "information between leaves in each packet"},
 		{string(WarningHeader), "a warning to a neighbour"},
 		{string(PauseHeader), "a PFC frame of a neighbour; switches pass such frames to the program"},
 		{string(RoundHeader), "state of a recirculated packet"},
 		{string(BridgeHeader), "metadata of a packet from ingress to egress"},
-		{string(OtherHeader), "something else"},
+		{string(otherHeader), "something else"},
 	}
 }
 

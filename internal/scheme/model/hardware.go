@@ -167,7 +167,7 @@ func newBaked(p Params) *baked {
 
 func (b *baked) congestion(r Report) uint32 {
 	t := min(15, int(r.T>>tickShift)>>b.waiting)
-	return uint32(b.levels[(int(r.V)-Falling)<<8|t<<4|int(r.L)])
+	return uint32(b.levels[(int(r.V)-falling)<<8|t<<4|int(r.L)])
 }
 
 func (b *baked) max() uint32 { return 0 }

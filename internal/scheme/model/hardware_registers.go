@@ -134,7 +134,7 @@ func (b *behaviour) hardware(register string, _ int) []uint64 {
 		e := &b.egressSide[i]
 		switch register {
 		case "qe_L":
-			cells[i] = pair(uint64(e.l), uint64(max(e.v, Falling)-Falling), 8)
+			cells[i] = pair(uint64(e.l), uint64(max(e.v, falling)-falling), 8)
 		case "q_C":
 			cells[i] = uint64(b.ingressSide[i].congestion)
 		default:

@@ -51,9 +51,9 @@ func (b *behaviour) egress(d Departure, now Time) (Report, bool) {
 	}
 	switch {
 	case r.L > e.l:
-		e.v = Rising
+		e.v = rising
 	case r.L < e.l || e.v == 0:
-		e.v = Falling
+		e.v = falling
 	}
 	e.sent, e.l, r.V = now, r.L, e.v
 	return r, b.cfg.Direct || b.due(d.Port, b.cfg.Tb, now)
@@ -98,7 +98,7 @@ func (q *eq4) congestion(r Report) uint32 {
 	return uint32(r.L) * uint32(q.tau-min(q.tau, r.T)) * uint32(r.V)
 }
 
-func (q *eq4) max() uint32 { return 255 * uint32(q.tau) * Rising }
+func (q *eq4) max() uint32 { return 255 * uint32(q.tau) * rising }
 
 // fitted computes Eq. 11 to 13, or any other polynomial.
 type fitted struct {

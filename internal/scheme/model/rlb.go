@@ -48,7 +48,7 @@ type Suboptimal uint8
 
 // The orders of paths, by the values of the parameter.
 const (
-	ByRTT Suboptimal = iota
+	byRTT Suboptimal = iota
 	AtRandom
 	InTurn
 )
@@ -238,7 +238,7 @@ func (g *rlb) reroute(p *pass, grain granularity) (slot int, again bool) {
 			return slot, false
 		}
 		next := g.suboptimal(p, slot)
-		if g.cfg.Suboptimal != ByRTT {
+		if g.cfg.Suboptimal != byRTT {
 			next = (r.base + 1 + (ahead+turn-1)%(p.n-1)) % p.n
 		}
 		gain := g.slower(p, slot, next)

@@ -290,8 +290,8 @@ type Departure struct {
 
 // The values of V, the queuing trend (QALL, Section IV-C).
 const (
-	Falling = 1
-	Rising  = 2
+	falling = 1
+	rising  = 2
 )
 
 // A Report carries the state of a port from egress to ingress.
@@ -300,7 +300,7 @@ type Report struct {
 	Len  uint32 // queue length in packets; on hardware in cells, or for QDAPS in 1024 ns
 	L    uint8  // occupancy that the last packet met: 255 is full, on hardware 15
 	T    Time   // time since the previous packet
-	V    uint8  // Rising or Falling
+	V    uint8  // rising or falling
 	Sent uint32 // recently sent bytes
 
 	// RLB on hardware: bytes that arrived at a port and have left.

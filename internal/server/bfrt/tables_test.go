@@ -90,18 +90,18 @@ func TestGroupRefusals(t *testing.T) {
 	}
 	r.refused("a change of no group", group(mod, "$MAX_GROUP_SIZE", 4), codes.NotFound, "there is no group 8")
 	r.refused("an increment of no group", group(wire.Update_MODIFY_INC, "$ACTION_MEMBER_ID", []uint32{1}, "$ACTION_MEMBER_STATUS", []bool{true}), codes.NotFound, "there is no group 8")
-	r.refused("a state too few", group(ins, "$ACTION_MEMBER_ID", []uint32{1, 2}, "$ACTION_MEMBER_STATUS", []bool{true}), codes.InvalidArgument, "2 members and 1 states")
+	r.refused("a state too few", group(ins, "$ACTION_MEMBER_ID", []uint32{1, 2}, "$ACTION_MEMBER_STATUS", []bool{true}), codes.InvalidArgument, "differ in length: 2 and 1")
 	r.refused("members of no group", group(ins, "$ACTION_MEMBER_ID", []uint32{77}, "$ACTION_MEMBER_STATUS", []bool{true}), codes.NotFound, "there is no member 77")
-	r.refused("a size above the program's", group(ins, "$MAX_GROUP_SIZE", 9), codes.InvalidArgument, "above the program's, 8")
+	r.refused("a size above the program's", group(ins, "$MAX_GROUP_SIZE", 9), codes.InvalidArgument, "above the maximum of the program, 8")
 	ids, on := upTo(9)
-	r.refused("too many members", group(ins, "$MAX_GROUP_SIZE", 8, "$ACTION_MEMBER_ID", ids, "$ACTION_MEMBER_STATUS", on), codes.ResourceExhausted, "9 members, and the group has room for 8")
+	r.refused("too many members", group(ins, "$MAX_GROUP_SIZE", 8, "$ACTION_MEMBER_ID", ids, "$ACTION_MEMBER_STATUS", on), codes.ResourceExhausted, "9 members do not fit in the group, which has room for 8")
 	ids, on = upTo(8)
 	r.fine(group(ins, "$MAX_GROUP_SIZE", 8, "$ACTION_MEMBER_ID", ids, "$ACTION_MEMBER_STATUS", on))
 	off := make([]bool, 8)
 	r.fine(group(mod, "$ACTION_MEMBER_ID", ids, "$ACTION_MEMBER_STATUS", off)) // nothing leads to it
 	r.fine(group(mod, "$ACTION_MEMBER_ID", ids, "$ACTION_MEMBER_STATUS", on))
 	r.set(ins, "In.choose", r.key("In.choose", 1), r.data("In.choose", "", "$SELECTOR_GROUP_ID", 8))
-	r.refused("no member in use", group(mod, "$ACTION_MEMBER_ID", ids, "$ACTION_MEMBER_STATUS", off), codes.InvalidArgument, "no member of the group would be in use")
+	r.refused("no member in use", group(mod, "$ACTION_MEMBER_ID", ids, "$ACTION_MEMBER_STATUS", off), codes.InvalidArgument, "at least one member must be active")
 	off[5] = true
 	r.fine(group(mod, "$ACTION_MEMBER_ID", ids, "$ACTION_MEMBER_STATUS", off))
 	r.refused("a member in use of a group", update(del, r.entry("In.members", r.key("In.members", 5), nil)), codes.AlreadyExists, "still in use")
@@ -172,8 +172,8 @@ func TestUpdatesOfEntries(t *testing.T) {
 	port := func() uint64 {
 		return uintOf(r.get(everywhere, "In.dmac", r.key("In.dmac", 1)).GetFields()[0].GetStream())
 	}
-	r.refused("a change of no entry", entry(mod, 1), codes.NotFound, "there is no such entry")
-	r.refused("a deletion of no entry", update(del, r.entry("In.dmac", r.key("In.dmac", 1), nil)), codes.NotFound, "there is no such entry")
+	r.refused("a change of no entry", entry(mod, 1), codes.NotFound, "the entry does not exist")
+	r.refused("a deletion of no entry", update(del, r.entry("In.dmac", r.key("In.dmac", 1), nil)), codes.NotFound, "the entry does not exist")
 	r.must(r.write(everywhere, entry(wire.Update_INSERT_OR_MODIFY, 1)))
 	if port() != 1 {
 		t.Errorf("port %d", port())
@@ -183,7 +183,7 @@ func TestUpdatesOfEntries(t *testing.T) {
 		t.Errorf("port %d of %d entries", port(), r.usage("In.dmac"))
 	}
 	r.refused("a second insertion", entry(ins, 1), codes.AlreadyExists, "")
-	r.refused("an increment", entry(wire.Update_MODIFY_INC, 1), codes.Unimplemented, "not changed by increments")
+	r.refused("an increment", entry(wire.Update_MODIFY_INC, 1), codes.Unimplemented, "cannot be incremented")
 	r.refused("neither key nor handle", update(ins, r.entry("In.dmac", nil, r.data("In.dmac", "send", "port", 1))), codes.InvalidArgument, "neither key nor handle")
 	r.refused("the default entry of a constant", update(mod, &wire.TableEntry{TableId: r.table("In.dmac").schema.ID, IsDefaultEntry: true, Data: r.data("In.dmac", "send", "port", 1)}), codes.Unimplemented, "fixed by the program")
 	// A change with the same action keeps the parameters that it leaves out.
@@ -197,10 +197,10 @@ func TestUpdatesOfEntries(t *testing.T) {
 	}
 
 	s := newProgramRig(t, entries, gate.Limits{})
-	s.refused("an action for the default entry", update(ins, s.entry("In.scoped", s.key("In.scoped", 1), s.data("In.scoped", "only_miss"))), codes.InvalidArgument, "is for the default entry alone")
+	s.refused("an action for the default entry", update(ins, s.entry("In.scoped", s.key("In.scoped", 1), s.data("In.scoped", "only_miss"))), codes.InvalidArgument, "is only for the default entry")
 	s.refused("an action for entries", update(mod, &wire.TableEntry{TableId: s.table("In.scoped").schema.ID, IsDefaultEntry: true, Data: s.data("In.scoped", "only_hit")}), codes.InvalidArgument, "is not for the default entry")
 	s.set(ins, "In.scoped", s.key("In.scoped", 1), s.data("In.scoped", "only_hit"))
-	s.refused("a change to an action for the default entry", update(mod, s.entry("In.scoped", s.key("In.scoped", 1), s.data("In.scoped", "only_miss"))), codes.InvalidArgument, "is for the default entry alone")
+	s.refused("a change to an action for the default entry", update(mod, s.entry("In.scoped", s.key("In.scoped", 1), s.data("In.scoped", "only_miss"))), codes.InvalidArgument, "is only for the default entry")
 	for dst, want := range map[uint64]uint32{1: 2, 2: 130} {
 		if port, _ := s.goes(frame(dst, 0, 10)); port != want {
 			t.Errorf("packets to %d leave by port %d, want %d", dst, port, want)

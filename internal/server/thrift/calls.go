@@ -54,8 +54,8 @@ type Target interface {
 	Program() []byte
 }
 
-// A Swapper is a Target that can replace its program.
-type Swapper interface {
+// A swapper is a Target that can replace its program.
+type swapper interface {
 	// LoadConfig loads a program beside the running one. It returns false if
 	// another one waits already.
 	LoadConfig(program []byte) (ok bool, err error)

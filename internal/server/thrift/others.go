@@ -92,7 +92,7 @@ func disabledSwap(Target, record) (any, exception) { return nil, swapDisabled }
 // swapCalls are the calls of a server after AllowSwap.
 var swapCalls = map[string]call{
 	"bm_load_new_config": func(t Target, in record) (any, exception) {
-		ok, err := t.(Swapper).LoadConfig(in.bytesAt(1))
+		ok, err := t.(swapper).LoadConfig(in.bytesAt(1))
 		switch {
 		case err != nil:
 			return fmt.Errorf("loading the program: %w: want the BMv2 JSON of a program", err), 0
@@ -102,7 +102,7 @@ var swapCalls = map[string]call{
 		return nil, 0
 	},
 	"bm_swap_configs": func(t Target, _ record) (any, exception) {
-		if !t.(Swapper).SwapConfigs() {
+		if !t.(swapper).SwapConfigs() {
 			return nil, noOngoingSwap
 		}
 		return nil, 0

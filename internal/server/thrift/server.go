@@ -53,7 +53,7 @@ func NewServer(t Target, device uint64) *Server {
 // there is none, the new connection is closed.
 func (s *Server) Limit(connections int) { s.most = connections }
 
-// AllowSwap lets clients replace the program of a target that is a Swapper, like
+// AllowSwap lets clients replace the program of a target that is a swapper, like
 // --enable-swap of simple_switch. It must be called before Serve.
 func (s *Server) AllowSwap() { s.swaps = true }
 
@@ -303,7 +303,7 @@ func (s *Server) find(service, method string) call {
 			return fields{{1, int64(s.device)}, {2, s.port()}}, 0
 		}
 	}
-	if _, can := s.target.(Swapper); can && s.swaps && service == "standard" && swapCalls[method] != nil {
+	if _, can := s.target.(swapper); can && s.swaps && service == "standard" && swapCalls[method] != nil {
 		return swapCalls[method]
 	}
 	return services()[service][method]

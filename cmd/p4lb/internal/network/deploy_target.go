@@ -91,8 +91,8 @@ type clientTLS struct{ ca, cert, key string }
 func (t *clientTLS) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&t.ca, "tls-ca", "", "p4runtime, tofino: use TLS, and verify servers with the certificates in `FILE`")
-	f.StringVar(&t.cert, "tls-cert", "", "with the certificate of this client in `FILE`")
-	f.StringVar(&t.key, "tls-key", "", "and its key in `FILE`")
+	f.StringVar(&t.cert, "tls-cert", "", "p4runtime, tofino: present the client certificate in `FILE`")
+	f.StringVar(&t.key, "tls-key", "", "key of the client certificate, in `FILE`")
 }
 
 // config returns the TLS configuration, or nil without TLS.

@@ -19,7 +19,7 @@ const limitHelp = `--limit NAME=N sets one of the limits on the resources of cli
 
   connections    P4Runtime connections at a time (1024, or fewer if the process may
                  open fewer files); as many more may wait that have sent nothing yet
-  thrift         Thrift connections at a time (64, likewise)
+  thrift         Thrift connections at a time (64, or fewer for the same reason)
   calls          requests and streams of all P4Runtime clients at a time (8192)
   reads          reads among them (1024)
   streams        requests and streams of a connection (1024)
