@@ -126,7 +126,7 @@ func (p *page) runs(width int, text []byte) {
 	for n := uint64(0); p.err == nil && len(text) > 0; {
 		head, k := binary.Uvarint(text)
 		if k <= 0 {
-			p.fail("a run has no length")
+			p.fail("the length of a run is missing")
 			return
 		}
 		count, bytes := head>>1, uint64(width+7)/8

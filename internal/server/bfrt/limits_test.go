@@ -140,7 +140,7 @@ func TestStopEndsBatches(t *testing.T) {
 		t.Errorf("got %v, want UNAVAILABLE", err)
 	}
 	if list, err := r.s.pipes[0].TableEntries("In.dmac"); err != nil || len(list) != 1 {
-		t.Errorf("the table is full: it has %d entries, want the one from before: %v", len(list), err)
+		t.Errorf("there are %d entries, want the one from before: %v", len(list), err)
 	}
 }
 

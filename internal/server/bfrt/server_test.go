@@ -304,7 +304,7 @@ func TestBadUpdates(t *testing.T) {
 		}
 	}
 	if n := r.size("In.dmac"); n != 1 {
-		t.Errorf("the table is full: it has %d entries, want the one from the beginning", n)
+		t.Errorf("there are %d entries, want the one from the beginning", n)
 	}
 }
 
@@ -363,7 +363,7 @@ func TestBadCalls(t *testing.T) {
 	want("what nobody has", send(wire.SetForwardingPipelineConfigRequest_RECONCILE_AND_WARM_INIT_END, nil, nil), codes.Unimplemented)
 	r.client = 2
 	if n := r.size("In.dmac"); n != 1 {
-		t.Errorf("the table is full: it has %d entries, want the one of the independent client", n)
+		t.Errorf("there are %d entries, want the one of the independent client", n)
 	}
 }
 
