@@ -33,6 +33,7 @@ func TestHead(t *testing.T) {
 		"version: 2\nscheme: x":                                                        "arch: is missing: want v1model, tna, t2na",
 		"version: 2\nscheme: x\narch: v1model\nqueues: 8":                              "",
 		"version: 2\nscheme: x\narch: v1model\nqueues: 9":                              "queues: is 9: want 1 to 8",
+		"version: 2\nscheme: x\narch: t2na\nqueues: 17":                                "queues: is 17: want 1 to 16",
 		"version: 2\nscheme: x\narch: v1model\nqueues: -1":                             "queues: is -1: want 1 to 8",
 		"version: 2\nscheme: x\narch: v1model\nweights: {from: register}":              `weights.register: there is no register ""`,
 		"version: 2\nscheme: x\narch: v1model\nweights: {from: register, register: a}": `weights.register: there is no register "a"`,

@@ -106,8 +106,14 @@ func (Arch) Words() []Word {
 // Hardware reports whether the architecture is one of Tofino's.
 func (a Arch) Hardware() bool { return a == TNA || a == T2NA }
 
-// maxQueues is the number of queues per port that v1model's priorities can select.
-const maxQueues = 8
+// maxQueues returns the number of queues per port that a program can select: by a priority
+// of three bits in v1model, and by the number of a queue on Tofino.
+func (a Arch) maxQueues() int {
+	if a == T2NA {
+		return 16
+	}
+	return 8
+}
 
 // TrimGuard is the guard of programs that trim packets.
 const TrimGuard = "trim"

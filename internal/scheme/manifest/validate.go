@@ -79,8 +79,8 @@ func (m *Manifest) validateHead() error {
 		return at("arch", "is missing: want %s", strings.Join(wordNames(m.Arch), ", "))
 	case m.Paths < 0 || m.Paths > MaxPaths:
 		return at("paths", "is %d: want 1 to %d, or 0 where the program has no groups", m.Paths, MaxPaths)
-	case m.Queues < 0 || m.Queues > maxQueues:
-		return at("queues", "is %d: want 1 to %d", m.Queues, maxQueues)
+	case m.Queues < 0 || m.Queues > m.Arch.maxQueues():
+		return at("queues", "is %d: want 1 to %d", m.Queues, m.Arch.maxQueues())
 	case m.Decides != "" && !m.knows(m.Decides):
 		return at("decides", "there is no register %q%s", m.Decides, plain.Meant(m.Decides, m.labels()))
 	case m.Weights != nil && m.Weights.From == "":
