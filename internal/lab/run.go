@@ -308,6 +308,7 @@ func (j *Job) simOptions() sim.Options {
 		o.ECN = sim.ECN{Min: k, Max: k}
 	}
 	o.Trim, o.ECN.ByBDP = j.Case.Trims(), j.Case.MarksByBDP()
+	o.UntilSent = o.Trim
 	if w.Queue > 0 {
 		o.Queue = fabric.Size(w.Queue * frame)
 	}
@@ -318,7 +319,7 @@ func (j *Job) simOptions() sim.Options {
 	o.ByMAC = manifest.OneSegment(programs)
 	for _, m := range programs {
 		if dscp := m.TrimmableDSCP(); dscp > 0 {
-			o.Trim, o.TrimmableDSCP = false, dscp
+			o.Trim, o.UntilSent, o.TrimmableDSCP = false, false, dscp
 		}
 	}
 	w.Apply(&o)

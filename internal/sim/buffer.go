@@ -20,19 +20,22 @@ func (s *Switch) admit(p *Packet, o *Port) (Reason, bool) {
 	if s.net.opts.Alpha > 0 && s.buffer > 0 {
 		limit = int(s.net.opts.Alpha * float64(s.buffer-s.used))
 	}
+	if s.net.opts.UntilSent && o.free > s.net.now {
+		limit -= int(o.sending)
+	}
 	if int(o.bytes)+p.Size > limit {
 		return QueueFull, false
 	}
 	return 0, true
 }
 
-// Trimming: if the queue has no room for an Ultra Ethernet packet, the switch cuts
-// the payload off and sends the headers ahead of all waiting packets. The receiver
-// is thus informed of the loss within one trip, and reports it. Only the arriving
-// packet is trimmed, because a switch cannot change packets that are already
-// queued. A packet trimmed at the last port before its destination is marked as
-// such: another path would not have helped. A program can also trim an arriving
-// packet itself: see Options.TrimmableDSCP.
+// Trimming: if the queue has no room for an Ultra Ethernet packet, the switch cuts the payload
+// off and sends the headers ahead of all waiting packets. The receiver learns of the loss after
+// one trip and reports it. Half of the time, the switch trims the newest waiting packet instead,
+// and the arriving one takes its place: otherwise, of two flows that send at a fixed interval, one
+// can lose the race for every free place (NDP, SIGCOMM 2017, section 3.1). A packet trimmed at the
+// last port before its destination is marked as such: another path would not have helped. A
+// program can also trim an arriving packet itself: see Options.TrimmableDSCP.
 
 // trimmedLen is the length of a trimmed packet at hosts.
 const trimmedLen = 64
@@ -40,11 +43,8 @@ const trimmedLen = 64
 // trim tries to send the headers of a packet that does not fit in the queue. Trimmed headers may
 // occupy at most two queue limits.
 func (s *Switch) trim(p *Packet, o *Port) bool {
-	if !s.net.opts.Trim || !p.whole() {
-		return false
-	}
-	cut := p.Payload + int(p.padding) + UDPHeaders - trimmedLen
-	if cut < 0 || !o.takesHeaders(p.Size-cut) {
+	cut := p.surplus()
+	if !s.net.opts.Trim || !p.whole() || cut < 0 || !o.takesHeaders(p.Size-cut) {
 		return false
 	}
 	s.engine.cut(p, cut)
@@ -55,8 +55,34 @@ func (s *Switch) trim(p *Packet, o *Port) bool {
 	return true
 }
 
-// whole reports whether the packet is a data packet of Ultra Ethernet with its
-// payload.
+// trimNewest may trim the newest packet of a full queue, so that p has room.
+func (s *Switch) trimNewest(p *Packet, o *Port) bool {
+	if !s.net.opts.Trim || !p.whole() || o.queue.head == nil || o.stopped != nil {
+		return false
+	}
+	last := o.queue.tail
+	cut := last.surplus()
+	if !last.whole() || last.Size < p.Size || cut < 0 || !o.takesHeaders(last.Size-cut) || s.random.Uint64()&1 == 0 {
+		return false
+	}
+	o.queue.popLast()
+	o.left(last)
+	s.discharge(last)
+	if last.mark {
+		last.mark = false
+		o.count.Marked--
+	}
+	s.engine.cut(last, cut)
+	last.trimmed(o, cut)
+	last.priority = true
+	o.acceptUrgent(last)
+	return true
+}
+
+// surplus returns the number of bytes that trimming cuts off.
+func (p *Packet) surplus() int { return p.Payload + int(p.padding) + UDPHeaders - trimmedLen }
+
+// whole reports whether it is a data packet of Ultra Ethernet with its payload.
 func (p *Packet) whole() bool {
 	return p.Kind == data && p.Flow.Transport == UltraEthernet && p.Trimmed == notTrimmed
 }

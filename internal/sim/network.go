@@ -421,6 +421,7 @@ type Port struct {
 	rate      int64         // bit/s
 	remainder int64         // remainder of the last division by rate, carried to the next packet
 	free      time.Duration // time at which the link can take the next packet
+	sending   int32         // bytes that the packet being sent occupies in the queue, until free
 
 	serving event // event at time free, planned if packets wait
 	delay   time.Duration
@@ -443,6 +444,8 @@ type Port struct {
 	// Otherwise a port has one queue, and packets leave in the order of arrival.
 	stopped map[uint8]*fifo
 	held    int32 // bytes in stopped; part of bytes
+	// unmarked is the packet being sent, if its mark depends on the queue at time free.
+	unmarked *Packet
 }
 
 // Counters are the counters of a port.

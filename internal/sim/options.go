@@ -30,10 +30,13 @@ type Options struct {
 	// free bytes of the buffer. It replaces the queue's own limit.
 	Alpha float64
 	// Scaled scales the queue limits and ECN thresholds of a link between switches by its rate
-	// relative to the fastest such link.
+	// relative to the fastest such link. Programs see queue lengths relative to the scaled limit.
 	Scaled bool
 	// Trim makes switches trim Ultra Ethernet packets that do not fit in the queue.
 	Trim bool
+	// UntilSent counts a packet in its queue until its last byte has left, as in uet-htsim.
+	// ECN.Dequeue then marks it at that time. Otherwise it leaves the queue with its first byte.
+	UntilSent bool
 	// TrimmableDSCP is the DSCP of Ultra Ethernet data packets. Programs recognise packets that
 	// they may trim by it.
 	TrimmableDSCP uint8

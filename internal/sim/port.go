@@ -58,6 +58,19 @@ func (r *ring[T]) each(f func(*T)) {
 	}
 }
 
+// popLast removes the newest packet of a queue that is not empty.
+func (q *fifo) popLast() {
+	if q.head == q.tail {
+		q.head, q.tail = nil, nil
+		return
+	}
+	p := q.head
+	for p.next != q.tail {
+		p = p.next
+	}
+	p.next, q.tail = nil, p
+}
+
 // A port has two events, so the types of their handlers differ.
 type (
 	serveHandler  Port
@@ -229,6 +242,9 @@ func (o *Port) wake() {
 
 // serve sends the first packet of the queue.
 func (o *Port) serve() {
+	if o.unmarked != nil {
+		o.markSent()
+	}
 	if o.idle() {
 		if o.host != nil {
 			o.host.freed()
@@ -238,13 +254,11 @@ func (o *Port) serve() {
 	var p *Packet
 	if o.urgent.head != nil {
 		p = o.urgent.pop()
+		o.sending = 0
 	} else {
 		p = o.queue.pop()
-		o.bytes -= int32(p.Size)
-		o.packets--
-		if o.sw != nil {
-			o.cells -= o.sw.cellsOf(p.Size)
-		}
+		o.sending = int32(p.Size)
+		o.left(p)
 	}
 	if o.sw != nil {
 		o.sw.depart(p, o)
@@ -252,6 +266,15 @@ func (o *Port) serve() {
 		o.host.depart(p, o)
 	}
 	o.wake()
+}
+
+// left accounts for a packet that leaves the queue.
+func (o *Port) left(p *Packet) {
+	o.bytes -= int32(p.Size)
+	o.packets--
+	if o.sw != nil {
+		o.cells -= o.sw.cellsOf(p.Size)
+	}
 }
 
 // transmit sends a packet on the idle link.

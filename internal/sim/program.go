@@ -260,6 +260,10 @@ func pfcFrame(pause bool) []byte {
 }
 
 func (e *program) cut(p *Packet, bytes int) {
+	if p.dp == nil { // the program has finished with the packet
+		p.extra -= bytes
+		return
+	}
 	e.take().Shorten(p.dp, p.dp.Len()-bytes)
 	e.done()
 }

@@ -157,7 +157,7 @@ func (s *Switch) enqueueAt(p *Packet, o *Port) {
 		o.acceptUrgent(p)
 		return
 	}
-	if why, ok := s.admit(p, o); !ok {
+	if why, ok := s.admit(p, o); !ok && (why != QueueFull || !s.trimNewest(p, o)) {
 		if s.trim(p, o) {
 			return
 		}
@@ -182,7 +182,11 @@ func (s *Switch) depth(o *Port) int {
 		return int(o.cells)
 	}
 	frame := s.net.frame()
-	return (int(o.bytes) + frame - 1) / frame
+	packets := (int(o.bytes) + frame - 1) / frame
+	if o.rateShare != 1 {
+		return int(float32(packets) / o.rateShare)
+	}
+	return packets
 }
 
 // cellsOf returns the number of cells that a packet occupies.
@@ -245,9 +249,13 @@ func (s *Switch) marks(o *Port, bytes int) bool {
 // depart handles a packet that leaves the queue of a port.
 func (s *Switch) depart(p *Packet, o *Port) {
 	s.discharge(p)
-	if s.net.opts.ECN.Dequeue && p.ECT && !p.CE && !s.net.urgent(p) && s.marks(o, int(o.bytes-o.held)) {
-		p.mark = true
-		o.count.Marked++
+	late := false
+	if s.net.opts.ECN.Dequeue && p.ECT && !p.CE && !s.net.urgent(p) {
+		late = s.net.opts.UntilSent && o.delay > 0
+		if !late && s.marks(o, int(o.bytes-o.held)) {
+			p.mark = true
+			o.count.Marked++
+		}
 	}
 	switch s.engine.egress(p, o, s.depth(o)) {
 	case gone:
@@ -269,6 +277,24 @@ func (s *Switch) depart(p *Packet, o *Port) {
 			}
 		}
 		o.transmit(p)
+		if late && !o.down {
+			o.unmarked = p
+		}
+	}
+}
+
+// markSent decides the mark of the packet that the port has just sent. If the port serves its
+// queue later than that, the queue was empty.
+func (o *Port) markSent() {
+	p := o.unmarked
+	o.unmarked = nil
+	if o.net.now > o.free || !o.sw.marks(o, int(o.bytes-o.held)) {
+		return
+	}
+	o.count.Marked++
+	p.CE = true
+	if o.net.bytes {
+		markBytes(p.head)
 	}
 }
 

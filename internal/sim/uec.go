@@ -124,9 +124,9 @@ func (s *uecSender) emit(now time.Duration, p *Packet) {
 	p.Echo = !fresh || s.next == s.packets || s.inFlight+wire >= s.w.size
 	if c := s.credit; c != nil {
 		c.bytes -= wire
-		fresh := max(0, s.size-s.next*s.segment) + (s.packets-s.next)*s.headers
-		p.Ack = c.ask(fresh+int64(s.again)*s.w.packet, fresh, s.w.most, s.w.packet)
-		p.Echo = s.next == s.packets || c.bytes <= 0
+		rest := max(0, s.size-s.next*s.segment) + (s.packets-s.next)*s.headers
+		p.Ack = c.ask(rest+int64(s.again)*s.w.packet, rest, s.w.most, s.w.packet)
+		p.Echo = !fresh || s.next == s.packets || c.bytes <= 0
 	}
 	s.c.Sent++
 }

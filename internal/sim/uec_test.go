@@ -173,6 +173,20 @@ func TestUECLosses(t *testing.T) {
 	}
 }
 
+// TestUECRepeatWithoutAck: with credit, too, a repeated packet asks for an acknowledgment, or its
+// timer expires before the receiver has AckBytes bytes to acknowledge.
+func TestUECRepeatWithoutAck(t *testing.T) {
+	_, s, _, _ := uecCable(t, 100*segment, func(u *Tuning) { u.UEC.Control = rccc })
+	var first, again Packet
+	s.emit(0, &first)
+	s.receive(5*µs, &Packet{Kind: grant, Ack: 10 * segment})
+	s.receive(5*µs, &Packet{Kind: nack, Seq: 0, Trimmed: trimmedEarlier})
+	s.emit(6*µs, &again)
+	if again.Seq != 0 || first.Echo || !again.Echo {
+		t.Errorf("packet %d asks for an acknowledgment: %v, repeated as %d: %v: want only the repeated one to", first.Seq/segment, first.Echo, again.Seq/segment, again.Echo)
+	}
+}
+
 // TestUECGap repeats a lost packet without its timer, once packets of a window and a half
 // have arrived behind it.
 func TestUECGap(t *testing.T) {

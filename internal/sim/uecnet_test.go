@@ -34,7 +34,7 @@ func TestUECEngines(t *testing.T) {
 	for _, scheme := range []string{"ecmp", "rps", "drill", "letflow", "conga", "presto", "hula", "qall-poly3", "drill+rlb", "pdlb", "packet-queue-least", "ar", "ar-flowlet"} {
 		for _, entropy := range []sim.Entropy{sim.EntropyFlow, sim.EntropyREPS} {
 			tuning := &sim.Tuning{Entropy: entropy}
-			o := sim.Options{Seed: 3, Trim: true, ECN: sim.ECN{ByBDP: true, Dequeue: true}}
+			o := sim.Options{Seed: 3, Trim: true, UntilSent: true, ECN: sim.ECN{ByBDP: true, Dequeue: true}}
 			a := runSteps(t, topo, scheme, o, loadP4, uecSteps(tuning))
 			b := runSteps(t, topo, scheme, o, loadModels, uecSteps(tuning))
 			trimmed := int64(0)
@@ -59,7 +59,7 @@ func TestUECParts(t *testing.T) {
 	topo := leafSpine(t, uecFabric())
 	var before []*sim.Flow
 	for cores := 1; cores <= 2; cores++ {
-		o := sim.Options{Seed: 3, Trim: true, ECN: sim.ECN{ByBDP: true}, Ties: sim.ByPlace, Cores: cores}
+		o := sim.Options{Seed: 3, Trim: true, UntilSent: true, ECN: sim.ECN{ByBDP: true, Dequeue: true}, Ties: sim.ByPlace, Cores: cores}
 		flows := runSteps(t, topo, "rps", o, loadModels, uecSteps(nil))
 		for i, f := range before {
 			if g := flows[i]; f.Finished != g.Finished || *f.FlowStats != *g.FlowStats {
