@@ -207,7 +207,7 @@ type vethRig struct {
 	sender    ports.Port
 	sinks     []ports.Port
 	receiving sync.WaitGroup
-	came      atomic.Int64
+	received  atomic.Int64
 	arrived   chan struct{} // signals that packets have arrived
 	rates     []float64
 }
@@ -233,7 +233,7 @@ func (r *vethRig) start(ctx context.Context) (err error) {
 	if err := r.launch(); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(vethStall); r.came.Load() == 0; {
+	for deadline := time.Now().Add(vethStall); r.received.Load() == 0; {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -270,7 +270,7 @@ func (r *vethRig) pair(port int) (far ports.Port, err error) {
 
 // count counts forwarded packets.
 func (r *vethRig) count(list [][]byte) {
-	r.came.Add(int64(len(list)))
+	r.received.Add(int64(len(list)))
 	select {
 	case r.arrived <- struct{}{}:
 	default:
@@ -307,37 +307,37 @@ func (r *vethRig) launch() error {
 // CPU time.
 func (r *vethRig) run(ctx context.Context, span time.Duration) error {
 	r.await(0)
-	before, busy := r.came.Load(), processTimeOf(r.cmd.Process.Pid)
+	before, busy := r.received.Load(), processTimeOf(r.cmd.Process.Pid)
 	sent := before
 	// Other work on the machine may delay the switch for longer.
-	waits := func(d time.Duration) bool { return d < span || r.came.Load() == before && d < vethStall }
+	waits := func(d time.Duration) bool { return d < span || r.received.Load() == before && d < vethStall }
 	for began := time.Now(); waits(time.Since(began)); {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for ; sent-r.came.Load() < vethWindow; sent++ {
+		for ; sent-r.received.Load() < vethWindow; sent++ {
 			r.sender.Send(r.way.packet)
 		}
 		if err := r.sender.Flush(); err != nil {
 			return err
 		}
 		if !r.await(sent - vethWindow/2) {
-			sent = r.came.Load() // packets that have not arrived by now are lost
+			sent = r.received.Load() // packets that have not arrived by now are lost
 		}
 	}
 	r.await(sent)
-	came, spent := r.came.Load()-before, processTimeOf(r.cmd.Process.Pid)-busy
-	if came == 0 || spent <= 0 {
+	received, spent := r.received.Load()-before, processTimeOf(r.cmd.Process.Pid)-busy
+	if received == 0 || spent <= 0 {
 		return errors.New("no packet was forwarded")
 	}
-	r.rates = append(r.rates, float64(came)/spent.Seconds())
+	r.rates = append(r.rates, float64(received)/spent.Seconds())
 	return nil
 }
 
 // await waits until the given number of packets have arrived, or until none
 // arrive for vethPatience.
 func (r *vethRig) await(packets int64) bool {
-	for r.came.Load() < packets {
+	for r.received.Load() < packets {
 		select {
 		case <-r.arrived:
 		case <-time.After(vethPatience):

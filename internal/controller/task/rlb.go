@@ -97,7 +97,7 @@ type limitTask struct {
 	limit          *registers.Array
 
 	queued []uint64
-	gone   []uint64
+	left   []uint64
 }
 
 func newLimitTask(s *site) (Task, error) {
@@ -147,11 +147,11 @@ func (t *limitTask) read(f Fabric) (err error) {
 	if t.queued, err = t.in.Read(f, t.sw, 0, t.cells, 0, t.queued[:0]); err != nil {
 		return err
 	}
-	if t.gone, err = t.out.Read(f, t.sw, 0, t.cells, 0, t.gone[:0]); err != nil {
+	if t.left, err = t.out.Read(f, t.sw, 0, t.cells, 0, t.left[:0]); err != nil {
 		return err
 	}
-	for i, gone := range t.gone {
-		t.queued[i] -= min(t.queued[i], gone)
+	for i, left := range t.left {
+		t.queued[i] -= min(t.queued[i], left)
 	}
 	return nil
 }

@@ -135,8 +135,8 @@ func (l *lowerer) declareMeter(i *instance) {
 	})
 }
 
-// claim reports an object whose control-plane name is taken by another object of
-// its kind.
+// claim reports an object if another object of its kind has the same control-plane
+// name.
 func (l *lowerer) claim(kind, name string, at syntax.Node) {
 	key := kind + " " + name
 	if l.claimed[key] {
@@ -309,8 +309,8 @@ func (l *lowerer) algorithm(v value, at syntax.Node, enum string, members []stri
 
 // A destination is the field to which a primitive writes a result. A primitive
 // cannot write a slice, an element selected at run time, a boolean, or a signed
-// field, whose sign BMv2 ignores. For these, the field is a temporary, and the
-// function back copies it to the argument's place.
+// field, because BMv2 ignores the sign. For these, the field is a temporary, and the
+// function back copies it to the place of the argument.
 type destination struct {
 	f    *field
 	back func()

@@ -14,15 +14,15 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
-// wishes holds the options in the metadata of a call.
-type wishes struct {
+// callOptions holds the options in the metadata of a call.
+type callOptions struct {
 	ignoreNotFound bool // deleting a missing entry is no error
 	inResponse     bool // put the outcomes into the response
 	until          time.Time
 	stop           <-chan struct{} // closed when the server stops
 }
 
-func (s *Server) wishesOf(ctx context.Context) (w wishes) {
+func (s *Server) optionsOf(ctx context.Context) (w callOptions) {
 	w.stop = s.stop
 	md, _ := metadata.FromIncomingContext(ctx)
 	is := func(key string) bool { return slices.Contains(md.Get(key), "1") }
@@ -43,7 +43,7 @@ func (s *Server) wishesOf(ctx context.Context) (w wishes) {
 
 // late returns an error if the deadline has passed or the server stops. A stopping
 // server does not finish a batch of a million updates.
-func (w *wishes) late() error {
+func (w *callOptions) late() error {
 	select {
 	case <-w.stop:
 		return failf(codes.Unavailable, "the switch ends")
@@ -81,7 +81,7 @@ func (s *Server) Write(ctx context.Context, req *wire.WriteRequest) (*wire.Write
 	if err != nil {
 		return nil, err
 	}
-	b := &batch{s: s, p: p, wishes: s.wishesOf(ctx), last: map[string]func(){}}
+	b := &batch{s: s, p: p, options: s.optionsOf(ctx), last: map[string]func(){}}
 	switch a := req.GetAtomicity(); a {
 	case wire.WriteRequest_CONTINUE_ON_ERROR:
 		b.run(req)
@@ -105,7 +105,7 @@ func (s *Server) Write(ctx context.Context, req *wire.WriteRequest) (*wire.Write
 		return nil, refused(b.outcomes)
 	}
 	m := &wire.WriteResponse{}
-	if b.wishes.inResponse || b.wishes.ignoreNotFound {
+	if b.options.inResponse || b.options.ignoreNotFound {
 		m.Status = b.outcomes
 	}
 	return m, nil
@@ -116,7 +116,7 @@ type batch struct {
 	s        *Server
 	p        *program
 	answer   *answer // nil for a write
-	wishes   wishes
+	options  callOptions
 	rollback bool
 	held     bool     // packets are stopped
 	later    []func() // runs when packets move again
@@ -136,7 +136,7 @@ func (b *batch) run(req *wire.WriteRequest) {
 	b.outcomes = make([]*wire.Error, len(req.GetUpdates()))
 	good := &wire.Error{}
 	for i, u := range req.GetUpdates() {
-		if b.late = b.wishes.late(); b.late != nil {
+		if b.late = b.options.late(); b.late != nil {
 			return
 		}
 		err := b.update(req.GetTarget(), u)
@@ -145,7 +145,7 @@ func (b *batch) run(req *wire.WriteRequest) {
 			continue
 		}
 		b.outcomes[i] = outcome(err)
-		if errors.Is(err, errModified) || b.wishes.ignoreNotFound && u.GetType() == wire.Update_DELETE && failureOf(err).code == notFound {
+		if errors.Is(err, errModified) || b.options.ignoreNotFound && u.GetType() == wire.Update_DELETE && failureOf(err).code == notFound {
 			continue
 		}
 		b.refused = true
@@ -250,7 +250,7 @@ func (s *Server) Read(req *wire.ReadRequest, stream wire.ReadServer) error {
 	if s.reads.Add(1) > int64(s.opts.MaxReads) {
 		return failf(codes.ResourceExhausted, "%d reads are in progress, which is the limit", s.opts.MaxReads)
 	}
-	w := s.wishesOf(stream.Context())
+	w := s.optionsOf(stream.Context())
 	a := &answer{s: s, stream: stream}
 	defer a.leave()
 	if err := a.enter(); err != nil {

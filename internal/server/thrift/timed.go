@@ -23,13 +23,13 @@ const (
 // calls. Each connection costs memory and a file descriptor.
 type timedConn struct {
 	net.Conn
-	wait  time.Duration // for the next call
-	until time.Time     // deadline for the incoming call; zero before it begins
-	since time.Time     // when the connection was opened
-	spoke atomic.Bool   // the client has made a call
-	rests atomic.Int64  // when the last call was answered, in nanoseconds since 1970; 0 during a call
-	came  int           // bytes received since the last call
-	most  int           // maximum size of a call
+	wait     time.Duration // for the next call
+	until    time.Time     // deadline for the incoming call; zero before it begins
+	since    time.Time     // when the connection was opened
+	spoke    atomic.Bool   // the client has made a call
+	rests    atomic.Int64  // when the last call was answered, in nanoseconds since 1970; 0 during a call
+	received int           // bytes received since the last call
+	most     int           // maximum size of a call
 }
 
 // errLong ends a connection with a call that is too long.
@@ -37,7 +37,7 @@ var errLong = errors.New("a call is too long")
 
 // idle marks the call as answered.
 func (c *timedConn) idle() {
-	c.wait, c.until, c.came = idleTime, time.Time{}, 0
+	c.wait, c.until, c.received = idleTime, time.Time{}, 0
 	c.rests.Store(time.Now().UnixNano())
 }
 
@@ -48,7 +48,7 @@ func (c *timedConn) busy() {
 }
 
 func (c *timedConn) Read(b []byte) (int, error) {
-	if c.came > c.most+serverBuffer { // a part may belong to the next call
+	if c.received > c.most+serverBuffer { // a part may belong to the next call
 		return 0, errLong
 	}
 	until := c.until
@@ -57,7 +57,7 @@ func (c *timedConn) Read(b []byte) (int, error) {
 	}
 	c.Conn.SetReadDeadline(until)
 	n, err := c.Conn.Read(b)
-	c.came += n
+	c.received += n
 	if c.until.IsZero() {
 		c.until = time.Now().Add(callTime)
 	}

@@ -133,15 +133,15 @@ func (j *inspectJob) check(cmd *cobra.Command) error {
 		j.page.Check(cmd),
 		cli.Requires(cmd, j.replay == "", "switches to read: --replay reads none", "every", "no-flows", "state", "topology", "scheme", "blocks",
 			"set", "file", "coeffs", "state-path", "errata", "arch", "thrift", "grpc", "bfrt", "device-id", "manifest", "tls-ca", "tls-cert", "tls-key"),
-		cli.Requires(cmd, j.goesOn(), "--watch, --for, --record or --listen", "every"),
+		cli.Requires(cmd, j.readsAgain(), "--watch, --for, --record or --listen", "every"),
 	); err != nil {
 		return err
 	}
 	return j.reach.check(cmd, j.c)
 }
 
-// goesOn reports whether inspect reads more than one round.
-func (j *inspectJob) goesOn() bool {
+// readsAgain reports whether inspect reads more than one round.
+func (j *inspectJob) readsAgain() bool {
 	return j.watch || j.record != "" || j.page.Listen != "" || j.span > 0
 }
 
@@ -154,7 +154,7 @@ func (j *inspectJob) run(ctx context.Context, args []string) error {
 	if err := j.openPage(); err != nil {
 		return err
 	}
-	if !j.goesOn() {
+	if !j.readsAgain() {
 		j.every = rateSpan
 	}
 	source, end, err := j.source(ctx, args)
@@ -170,7 +170,7 @@ func (j *inspectJob) run(ctx context.Context, args []string) error {
 		ctx, cancel = context.WithTimeout(ctx, j.span)
 		defer cancel()
 	}
-	if !j.goesOn() && j.replay == "" {
+	if !j.readsAgain() && j.replay == "" {
 		round, err := source.next(ctx)
 		if err == nil && j.form == cli.Table && len(j.registers) == 0 && !round.Idle() {
 			round, err = source.next(ctx)

@@ -660,7 +660,7 @@ func TestDrain(t *testing.T) {
 		j    inspectJob
 		want bool
 	}{{inspectJob{}, false}, {inspectJob{watch: true}, true}, {inspectJob{record: "x"}, true}, {inspectJob{span: 1}, true}, {inspectJob{page: view.PageServer{Listen: "x"}}, true}} {
-		if got := test.j.goesOn(); got != test.want {
+		if got := test.j.readsAgain(); got != test.want {
 			t.Errorf("%+v goes on: %v", test.j, got)
 		}
 	}
