@@ -1,6 +1,7 @@
 package network
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -45,6 +46,29 @@ links:
   - {ends: [l2, s2], rate: 1G}
 `
 
+// An upLog keeps a log and closes a channel when the log reports that the network stays.
+type upLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	up   chan struct{}
+	once sync.Once
+}
+
+func (l *upLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if bytes.Contains(b, []byte("keeping the switches")) {
+		l.once.Do(func() { close(l.up) })
+	}
+	return l.text.Write(b)
+}
+
+func (l *upLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // deployNetwork deploys a network as p4lb deploy does, without hosts, and keeps it until the
 // test ends.
 func deployNetwork(t *testing.T, args string) *running {
@@ -55,7 +79,9 @@ func deployNetwork(t *testing.T, args string) *running {
 	if err := os.WriteFile("net.yaml", []byte(square), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, out, errs := console(t)
+	out, errs := &bytes.Buffer{}, &upLog{up: make(chan struct{})}
+	c := cli.New(t.Context(), nil, strings.NewReader(""), out, errs)
+	c.SetUp()
 	j := &deployJob{c: c}
 	cmd := &cobra.Command{Use: "deploy"}
 	j.addFlags(cmd)
@@ -96,17 +122,13 @@ func deployNetwork(t *testing.T, args string) *running {
 			t.Errorf("the network leaves its state: %v", err)
 		}
 	})
-	for {
-		if _, _, err := deployed.Read(r.state); err == nil {
-			return r
-		}
-		select {
-		case err := <-ended:
-			ended <- err
-			t.Fatalf("the network does not come up: %v", err)
-		case <-time.After(5 * time.Millisecond):
-		}
+	select {
+	case <-errs.up:
+	case err := <-ended:
+		ended <- err
+		t.Fatalf("the network does not come up: %v", err)
 	}
+	return r
 }
 
 // asks executes a command line in the network's process, as for another process.
