@@ -234,7 +234,7 @@ func (p *matrixParser) trigger(fields []string, n int) error {
 	case kind == "":
 		return fmt.Errorf("trigger %d: want oneshot, multishot or barrier", id)
 	case (kind == "barrier") != (count > 0):
-		return fmt.Errorf("trigger %d: %s with count %d: want a count with barrier alone", id, kind, count)
+		return fmt.Errorf("trigger %d: %s with count %d: a barrier needs a count above 0, other triggers have none", id, kind, count)
 	}
 	t := p.named(id, n)
 	if t.line > 0 {

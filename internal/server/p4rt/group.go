@@ -22,7 +22,7 @@ func (p *pipeline) writeGroup(j *journal, typ p4v1.Update_Type, m *p4v1.ActionPr
 	case !pr.info.GetWithSelector():
 		return pr.failf(codes.InvalidArgument, "it is not a selector and cannot have groups")
 	case m.GetGroupId() == 0:
-		return pr.failf(codes.InvalidArgument, "0 is no group id")
+		return pr.failf(codes.InvalidArgument, "group id 0: want 1 or more")
 	case typ == p4v1.Update_INSERT && old != nil:
 		return pr.failf(codes.AlreadyExists, "group %d already exists already", m.GetGroupId())
 	case typ == p4v1.Update_INSERT:

@@ -113,7 +113,7 @@ func (p *pipeline) writeMember(j *journal, typ p4v1.Update_Type, m *p4v1.ActionP
 	old := pr.members[m.GetMemberId()]
 	switch {
 	case m.GetMemberId() == 0:
-		return pr.failf(codes.InvalidArgument, "0 is no member id")
+		return pr.failf(codes.InvalidArgument, "member id 0: want 1 or more")
 	case typ == p4v1.Update_INSERT && old != nil:
 		return pr.failf(codes.AlreadyExists, "member %d already exists already", m.GetMemberId())
 	case typ == p4v1.Update_INSERT:
