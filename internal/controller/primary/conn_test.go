@@ -163,7 +163,6 @@ func until(t *testing.T, c *Conn, what string, ok func(State) bool) State {
 	}
 }
 
-func isPrimary(s State) bool     { return s.Primary }
 func notPrimaryNow(s State) bool { return !s.Primary && s.Err != nil }
 
 // Each step is a message from the controller or an answer of the switch: "asks" without an

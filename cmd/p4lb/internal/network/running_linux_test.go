@@ -24,7 +24,6 @@ type running struct {
 	t     *testing.T
 	k     *keeper
 	state string
-	log   string
 	dir   string
 }
 
