@@ -7,23 +7,14 @@ import "time"
 // the Switch wait for Release, including calls of the holder itself.
 type Held struct{ s *Switch }
 
-// Hold waits until no other goroutine uses s. Until Release, s takes the memory
-// of packets from pool, which other switches may share: a goroutine that runs many
-// switches in turn then finds it in the cache. The pipes of a Tofino keep their own
-// pools, because a packet uses the vector of its pipe.
-func (s *Switch) Hold(pool *Pool) Held {
+// Hold waits until no other goroutine uses s.
+func (s *Switch) Hold() Held {
 	s.mu.Lock()
-	if s.tofino == nil {
-		s.pool = pool
-	}
 	return Held{s}
 }
 
 // Release ends exclusive access. The Held must not be used afterwards.
-func (h Held) Release() {
-	h.s.pool = &h.s.own
-	h.s.mu.Unlock()
-}
+func (h Held) Release() { h.s.mu.Unlock() }
 
 // Arrive combines Switch.Receive and Switch.Ingress, for a packet whose last extra
 // bytes are not stored.

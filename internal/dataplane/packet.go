@@ -27,16 +27,9 @@ type Packet struct {
 // from any position.
 const slack = 16
 
-// A Pool holds the memory of packets that have been freed. The memory freed last
-// is used first, because it is still in the cache. A Pool is not safe for
-// concurrent use.
-type Pool struct {
-	free  []*Packet
-	spare []storage
-}
-
 // storage is the large part of a packet, which it has only while it is
-// processed.
+// processed. The storage freed last is used first, because it is still in the
+// cache.
 type storage struct {
 	w   []uint64
 	buf []byte
@@ -46,9 +39,9 @@ type storage struct {
 // bytes.
 func (s *Switch) newPacket(n int) *Packet {
 	var p *Packet
-	if last := len(s.pool.free) - 1; last >= 0 {
-		p = s.pool.free[last]
-		s.pool.free = s.pool.free[:last]
+	if last := len(s.free) - 1; last >= 0 {
+		p = s.free[last]
+		s.free = s.free[:last]
 		*p = Packet{parked: p.parked[:0], tm: p.tm}
 	} else {
 		p = s.arch.newPacket()
@@ -63,11 +56,12 @@ func (s *Switch) newPacket(n int) *Packet {
 
 // equip attaches storage to a packet, with room for at least n bytes.
 func (s *Switch) equip(p *Packet, n int) {
-	if last := len(s.pool.spare) - 1; last >= 0 {
-		p.st.W, p.st.Buf = s.pool.spare[last].w, s.pool.spare[last].buf
-		s.pool.spare = s.pool.spare[:last]
+	if last := len(s.spare) - 1; last >= 0 {
+		p.st.W, p.st.Buf = s.spare[last].w, s.spare[last].buf
+		s.spare = s.spare[:last]
+	} else {
+		p.st.W = s.arch.vector()
 	}
-	p.st.W = s.arch.vector(p.st.W)
 	if need := s.headroom + n + slack; len(p.st.Buf) < need {
 		p.st.Buf = make([]byte, roundUp(need))
 	}
@@ -78,7 +72,7 @@ func (s *Switch) equip(p *Packet, n int) {
 // strip detaches the storage of a packet.
 func (s *Switch) strip(p *Packet) {
 	if p.st.Buf != nil {
-		s.pool.spare = append(s.pool.spare, storage{p.st.W, p.st.Buf})
+		s.spare = append(s.spare, storage{p.st.W, p.st.Buf})
 		p.st.W, p.st.Buf = nil, nil
 	}
 }
@@ -101,7 +95,7 @@ func (s *Switch) Free(p *Packet) {
 
 func (s *Switch) release(p *Packet) {
 	s.strip(p)
-	s.pool.free = append(s.pool.free, p)
+	s.free = append(s.free, p)
 }
 
 // ID returns the number of a packet. The switch numbers all packets and copies.
@@ -235,10 +229,9 @@ type forTM struct {
 // Switch. Before it calls them, the Switch has prepared the bytes, taken the
 // locks and reported trace events.
 type architecture interface {
-	// newPacket creates a packet. vector returns the words of its storage. It returns
-	// the words of an earlier packet if there are enough.
+	// newPacket creates a packet, and vector the words of its storage.
 	newPacket() *Packet
-	vector(earlier []uint64) []uint64
+	vector() []uint64
 	arrive(p *Packet, now time.Duration)
 	ingress(p *Packet, now time.Duration, out []Outcome) []Outcome
 	// enqueued records that p waits in a queue. hasGhost reports whether this writes registers.

@@ -23,17 +23,17 @@ func TestPassive(t *testing.T) {
 		for n := range 200 {
 			packet := udp(64+r.IntN(64), r.Uint32(), 0x0a000000|r.Uint32N(1<<16), uint16(r.Uint32()), 80)
 			port, now := uint32(r.IntN(4)), time.Duration(n)*time.Microsecond
-			p, out := once.Hold(new(Pool)).Arrive(port, packet, 100, now, nil)
+			p, out := once.Hold().Arrive(port, packet, 100, now, nil)
 			once.mu.Unlock()
-			q, other := later.Hold(new(Pool)).Arrive(port, packet, 100, now, nil)
+			q, other := later.Hold().Arrive(port, packet, 100, now, nil)
 			later.mu.Unlock()
 			if len(out) != 1 || out[0].Kind != ToQueue || out[0].Packet != p || len(other) != 1 {
 				continue
 			}
-			h := once.Hold(new(Pool))
+			h := once.Hold()
 			if h.Passive(p) {
 				later.Enqueued(q, 30, now)
-				l := later.Hold(new(Pool))
+				l := later.Hold()
 				a, extra, rest := h.Leave(p, 0, now, nil, nil)
 				b, more, _ := l.Leave(q, 20, now+time.Second, nil, nil)
 				l.Release()

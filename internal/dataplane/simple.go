@@ -17,13 +17,7 @@ const (
 
 func (s simple) newPacket() *Packet { return new(Packet) }
 
-func (s simple) vector(earlier []uint64) []uint64 {
-	n := s.words
-	if cap(earlier) < n {
-		return make([]uint64, n)
-	}
-	return earlier[:n]
-}
+func (s simple) vector() []uint64 { return make([]uint64, s.prog.Layout.Words) }
 
 func (s simple) hasPriority(priority int) bool {
 	f := s.prog.Std.Priority

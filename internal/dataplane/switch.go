@@ -23,7 +23,6 @@ type Switch struct {
 	tofino *tofino
 
 	headroom int
-	words    int  // of the vector of a packet
 	passive  bool // egress depends only on the headers
 
 	fieldLists [][]listItem
@@ -33,8 +32,8 @@ type Switch struct {
 	mirrors mirrors
 
 	made   []byte // the last generated packet
-	own    Pool
-	pool   *Pool         // own, or the pool of Hold
+	free   []*Packet
+	spare  []storage
 	now    time.Duration // time of the last packet
 	nextID uint64
 	ended  uint64 // number of packets that ran out of rounds
@@ -60,7 +59,6 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 		return nil, err
 	}
 	s := &Switch{opts: o, prog: prog}
-	s.pool = &s.own
 	s.arch = simple{s}
 	if err := s.lists(c); err != nil {
 		return nil, err
@@ -70,7 +68,7 @@ func New(c *bmv2.Config, o Options) (*Switch, error) {
 		s.arch = s.tofino
 		return s, nil
 	}
-	s.headroom, s.words = prog.Deparser.Room()+64, prog.Layout.Words
+	s.headroom = prog.Deparser.Room() + 64
 	s.passive = prog.Passive()
 	return s, nil
 }

@@ -205,7 +205,7 @@ func (t *tofino) newPacket() *Packet { return &Packet{tm: new(forTM)} }
 
 // vector returns nil: a packet uses the vector of its pipe while it is
 // processed.
-func (t *tofino) vector([]uint64) []uint64 { return nil }
+func (t *tofino) vector() []uint64 { return nil }
 
 func (t *tofino) hasPriority(int) bool { return true }
 

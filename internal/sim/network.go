@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
@@ -26,15 +25,13 @@ type Network struct {
 	links    []*Link
 	flows    int
 
-	bytes bool      // switches read header bytes, so packets must carry them
-	upper *[12]byte // leading bytes that all hosts' IPv6 addresses share; nil: IPv4
-	tap   func(at *Port, head []byte, size int)
-	pool  *Packet
-	// packets is the memory of packets in the programs of all switches of a part.
-	packets dataplane.Pool
-	ledger  ledger
-	hops    int64
-	huge    hugePages
+	bytes  bool      // switches read header bytes, so packets must carry them
+	upper  *[12]byte // leading bytes that all hosts' IPv6 addresses share; nil: IPv4
+	tap    func(at *Port, head []byte, size int)
+	pool   *Packet
+	ledger ledger
+	hops   int64
+	huge   hugePages
 
 	// With ties by place, a network consists of parts. Each part is a Network with its own clock,
 	// schedule, switches and hosts (parts.go). Without, the network is its only part.

@@ -104,7 +104,7 @@ func (s *Switch) Program() *dataplane.Switch {
 // access until a callback may need it. Otherwise done ends it.
 func (e *program) take() dataplane.Held {
 	if !e.held {
-		e.held, e.alone = true, e.sw.Hold(&e.s.net.packets)
+		e.held, e.alone = true, e.sw.Hold()
 		e.s.net.held = append(e.s.net.held, e)
 	}
 	return e.alone

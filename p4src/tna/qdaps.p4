@@ -167,8 +167,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // A packet with options is treated as if its checksum were wrong, because the
-    // deparser has no space for them.
+    // Options make the checksum count as wrong: the deparser has no space for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
