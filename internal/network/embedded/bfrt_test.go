@@ -321,9 +321,7 @@ func TestBfRtOtherProgram(t *testing.T) {
 // entries.
 func TestBfRtFrontPanel(t *testing.T) {
 	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
-	p := bfrtPlan(t, "ecmp@tna", preset(t, "qall"))
-	port := p.Topology.Ports("l1")[0].Number
-	l1 := p.Topology.Switch("l1")
+	port := bfrtPlan(t, "ecmp@tna", preset(t, "qall")).Topology.Ports("l1")[0].Number
 	for _, c := range []struct {
 		name, want string
 	}{
@@ -331,7 +329,8 @@ func TestBfRtFrontPanel(t *testing.T) {
 		{"900/0", "front-panel port 900/0: the switch has none of this name"},
 		{fmt.Sprintf("%d/%d", port/4+1, port%4), ""}, // the numbering of the embedded switch
 	} {
-		l1.Front = fabric.Front{c.name: port}
+		p := bfrtPlan(t, "ecmp@tna", preset(t, "qall")) // the sessions of the last one may still read it
+		p.Topology.Switch("l1").Front = fabric.Front{c.name: port}
 		r, err := controller.Deploy(testContext(t), p, to, controller.DeployOptions{})
 		if c.want == "" {
 			if err != nil || !r.Verified() {

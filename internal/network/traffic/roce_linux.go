@@ -72,10 +72,16 @@ func (q *rdma) listen() error {
 				return fmt.Errorf("receiving on host %s: %w", host, err)
 			}
 			q.hosts[host] = c
-			q.r.receivers.Go(func() { q.receive(q.r.n.Address(host), c) })
 		}
 	}
 	return nil
+}
+
+// start processes the packets of all hosts until their sockets are closed.
+func (q *rdma) start() {
+	for host, c := range q.hosts {
+		q.r.receivers.Go(func() { q.receive(q.r.n.Address(host), c) })
+	}
 }
 
 // socket creates a UDP socket of a host. Flows with the same source port share it.

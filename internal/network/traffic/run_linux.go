@@ -31,13 +31,13 @@ func Run(ctx context.Context, n Network, flows []Flow, o Options) ([]Outcome, er
 			return nil, fmt.Errorf("flow from %s (%v) to %v: want addresses of one version of IP", f.From, from, to)
 		}
 	}
-	listen, send, closed := r.listen, r.send, r.close
+	listen, receive, send, closed := r.listen, func() {}, r.send, r.close
 	if o.RDMA != nil {
 		q, err := newRDMA(r)
 		if err != nil {
 			return nil, err
 		}
-		listen, send, closed = q.listen, q.send, q.close
+		listen, receive, send, closed = q.listen, q.start, q.send, q.close
 		defer q.close()
 	}
 	if err := listen(); err != nil {
@@ -46,6 +46,7 @@ func Run(ctx context.Context, n Network, flows []Flow, o Options) ([]Outcome, er
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.begin = time.Now()
+	receive()
 	for i, f := range flows {
 		if !r.sleep(ctx, f.Start) {
 			break
