@@ -343,8 +343,9 @@ func (r *stateReader) defaultEntry(t *bmv2.Table) error {
 	var target dataplane.Target
 	if t.Type == direct {
 		if r.n < len(r.lines) && r.lines[r.n] == "-1" { // no default action
-			r.n += 2
-			return nil
+			r.n++
+			_, err := r.line() // the node after a miss
+			return err
 		}
 		var err error
 		if target, err = r.target(t); err != nil {
