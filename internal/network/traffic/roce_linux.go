@@ -19,10 +19,7 @@ import (
 type rdma struct {
 	r     *run
 	pairs []*queuePair // by flow
-
-	mu     sync.Mutex
-	hosts  map[string]*net.UDPConn
-	closed bool
+	hosts map[string]*net.UDPConn
 }
 
 // firstSource and sources are the source ports of flows.
@@ -234,14 +231,8 @@ func (q *rdma) transfer(ctx context.Context, i int) error {
 	}
 }
 
-// close closes the sockets of all hosts.
+// close closes the sockets of all hosts. They may be closed already.
 func (q *rdma) close() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return
-	}
-	q.closed = true
 	for _, c := range q.hosts {
 		c.Close()
 	}
