@@ -140,3 +140,54 @@ func TestPaceAdapts(t *testing.T) {
 		t.Errorf("got %v and %q, want %q", period, advice, want)
 	}
 }
+
+// A period of the user is reported if its probes take more than 5 % of a core without
+// traffic: 1,000 hops of 3.4 us each in less than 68 ms.
+func TestWarnOfCost(t *testing.T) {
+	for value, want := range map[string]string{
+		"68ms": "", "1s": "", "67ms": "probes with tprobe=67ms take about 5 % of a core, also without traffic; p4lb's period is 167ms",
+		"3400us": "take about 100 % of a core", "0s": "", "-1ms": "", "fast": "",
+	} {
+		var b bytes.Buffer
+		warnOfCost(slog.New(slog.NewTextHandler(&b, nil)), "tprobe", value, 1000)
+		if got := b.String(); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", value, got, want)
+		}
+	}
+}
+
+// Periods are whole milliseconds, at least one.
+func TestPeriodOf(t *testing.T) {
+	for _, c := range []struct {
+		packets, perSecond int
+		want               time.Duration
+	}{{8, 400, 20 * time.Millisecond}, {0, 400, time.Millisecond}, {1, 6000, time.Millisecond}, {9, 6000, 2 * time.Millisecond}, {8, 6000, time.Millisecond}} {
+		if got := periodOf(c.packets, c.perSecond); got != c.want {
+			t.Errorf("%d packets, %d a second: %v, want %v", c.packets, c.perSecond, got, c.want)
+		}
+	}
+}
+
+// A slow task gets a period between a millisecond and a second.
+func TestSlowerLimits(t *testing.T) {
+	c := pacing{papers: map[string]string{"tprobe": "200us"}}
+	for _, test := range []struct{ period, lately, want time.Duration }{
+		{10 * time.Microsecond, 20 * time.Microsecond, time.Millisecond},
+		{10 * time.Millisecond, 15 * time.Millisecond, 30 * time.Millisecond},
+		{30 * time.Millisecond, 15 * time.Millisecond, 0}, // its period is long enough
+		{10 * time.Millisecond, 700 * time.Millisecond, longestPeriod},
+	} {
+		got, advice := c.slower(controller.Slowness{Task: "probe", Period: test.period, Lately: test.lately})
+		if got != test.want || advice != "" {
+			t.Errorf("%v runs every %v: %v, %q; want %v", test.period, test.lately, got, advice, test.want)
+		}
+	}
+}
+
+// A scheme that does not exist is an error.
+func TestPaceWithoutScheme(t *testing.T) {
+	var c pacing
+	if err := c.choose(&cli.Request{Scheme: "none"}, preset(t, "qall"), targetBMv2, slog.New(slog.DiscardHandler)); err == nil {
+		t.Error("no error")
+	}
+}

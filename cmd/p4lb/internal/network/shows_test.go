@@ -685,10 +685,14 @@ func TestRecordFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	errs.Reset()
 	end()
 	text, err := os.ReadFile(file)
 	if err != nil || strings.Count(string(text), "\n") != 1+2*13 {
 		t.Errorf("%d lines, %v; %s", strings.Count(string(text), "\n"), err, errs)
+	}
+	if got := errs.String(); !strings.Contains(got, "recorded") || !strings.Contains(got, "rounds=2") {
+		t.Errorf("the end of the recording: %q", got)
 	}
 	j.record = filepath.Join(t.TempDir(), "none", "x.csv")
 	if _, _, err := j.openRecord(); err == nil {

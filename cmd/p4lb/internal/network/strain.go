@@ -103,8 +103,9 @@ type strainWatch struct {
 // busyFor is the shortest time over which a strainWatch measures CPU utilisation.
 const busyFor = time.Second
 
-// see processes a round of readings. The first reading of drops counts in full.
-func (w *strainWatch) see(r *view.Round) {
+// see processes a round of readings, read at the time now with the processor times
+// cpu. The first reading of drops counts in full.
+func (w *strainWatch) see(r *view.Round, now time.Time, cpu cpuTime) {
 	if w.warned {
 		return
 	}
@@ -127,13 +128,13 @@ func (w *strainWatch) see(r *view.Round) {
 		warnOfUnread(w.c, uint64(unread))
 		return
 	}
-	now := readCPU()
-	if !w.since.IsZero() && !idle && time.Since(w.since) >= busyFor {
-		w.warned = warnOfBusy(w.c, w.cpu, now)
+	if !w.since.IsZero() && now.Sub(w.since) < busyFor {
+		return
 	}
-	if w.since.IsZero() || time.Since(w.since) >= busyFor {
-		w.cpu, w.since = now, time.Now()
+	if !w.since.IsZero() && !idle {
+		w.warned = warnOfBusy(w.c, w.cpu, cpu)
 	}
+	w.cpu, w.since = cpu, now
 }
 
 // warnOfBusy warns if the processors were busy all the time since before.

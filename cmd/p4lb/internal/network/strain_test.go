@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/view"
@@ -60,14 +61,46 @@ func TestStrainOfInspectedSwitches(t *testing.T) {
 	}
 	var said bytes.Buffer
 	w := &strainWatch{c: cli.New(t.Context(), nil, strings.NewReader(""), io.Discard, &said)}
-	if w.see(round(0)); said.Len() > 0 {
+	if w.see(round(0), time.Time{}, cpuTime{}); said.Len() > 0 {
 		t.Errorf("nothing was lost: %q", said.String())
 	}
-	if w.see(round(3)); !strings.Contains(said.String(), "did not read 3 packets in time") {
+	if w.see(round(3), time.Time{}, cpuTime{}); !strings.Contains(said.String(), "did not read 3 packets in time") {
 		t.Errorf("3 packets were not read in time: %q", said.String())
 	}
 	said.Reset()
-	if w.see(round(4)); said.Len() > 0 {
+	if w.see(round(4), time.Time{}, cpuTime{}); said.Len() > 0 {
 		t.Errorf("warned twice: %q", said.String())
+	}
+}
+
+// Processors that are busy while switches forward packets are reported once, from times
+// that are at least a second apart. Without traffic nothing is reported.
+func TestStrainOfProcessors(t *testing.T) {
+	type step struct {
+		at         time.Duration
+		busy, idle float64 // ticks since the start
+		rate       float64
+		warns      bool
+	}
+	for name, steps := range map[string][]step{
+		"busy":             {{0, 0, 0, 5, false}, {time.Second, 99, 1, 5, true}, {2 * time.Second, 199, 1, 5, false}},
+		"too early":        {{0, 0, 0, 5, false}, {time.Second - 1, 99, 1, 5, false}, {time.Second, 100, 1, 5, true}},
+		"no traffic":       {{0, 0, 0, 0, false}, {time.Second, 99, 1, 0, false}, {2 * time.Second, 198, 2, 5, true}},
+		"idle, then busy":  {{0, 0, 0, 5, false}, {time.Second, 1, 99, 5, false}, {2 * time.Second, 100, 100, 5, true}},
+		"busy before":      {{0, 9000, 0, 5, false}, {time.Second, 9001, 99, 5, false}},
+		"first is no base": {{0, 0, 0, 5, false}, {500 * time.Millisecond, 0, 100, 5, false}, {time.Second, 100, 101, 5, false}},
+	} {
+		var said bytes.Buffer
+		w := &strainWatch{c: cli.New(t.Context(), nil, strings.NewReader(""), io.Discard, &said)}
+		for i, s := range steps {
+			said.Reset()
+			w.see(&view.Round{Switches: []inspect.Result{
+				{Switch: "l1", Snapshot: &inspect.Snapshot{Readings: []inspect.Reading{{Quantity: inspect.InRate}, {Quantity: inspect.InRate, Value: s.rate}}}},
+				{Switch: "l2"},
+			}}, time.Unix(1000, 0).Add(s.at), cpuTime{s.busy, s.idle})
+			if strings.Contains(said.String(), "its processors were busy 99 % of the time") != s.warns || !s.warns && said.Len() > 0 {
+				t.Errorf("%s, round %d: %q, want a warning: %v", name, i, said.String(), s.warns)
+			}
+		}
 	}
 }
