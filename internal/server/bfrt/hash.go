@@ -239,7 +239,7 @@ func (t *hashCompute) read(r *request, e *wire.TableEntry) error {
 	if err := known(t.keys, e.GetKey()); err != nil {
 		return err
 	}
-	raw := num.BitWriter{Buf: make([]byte, 0, t.h.bits/8+9)}
+	raw := num.BitWriter{}
 	keys := t.keys
 	for _, p := range t.h.parts {
 		words := make([]uint64, num.Words(p.width))

@@ -49,7 +49,7 @@ func try(t *testing.T, verb func(*cli.Console) *cobra.Command, args ...string) (
 	c.SetUp()
 	cmd := verb(c)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{}, args...)) // without a list, cobra takes the arguments of the test
 	err = cmd.ExecuteContext(context.WithoutCancel(t.Context()))
 	c.Out.Flush()
 	if f, ok := errors.AsType[*cli.Failure](err); ok {

@@ -149,6 +149,30 @@ control In(inout headers hdr, inout metadata md, in ingress_intrinsic_metadata_t
         size = 64;
     }
 
+    DirectCounter<bit<32>>(CounterType_t.PACKETS) number;
+    action numbered(bit<9> port) {
+        number.count();
+        tm.ucast_egress_port = port;
+    }
+    table by_number {
+        key = { hdr.ethernet.dst: exact; }
+        actions = { numbered; }
+        counters = number;
+        size = 64;
+    }
+
+    DirectCounter<bit<32>>(CounterType_t.BYTES) volume;
+    action measured(bit<9> port) {
+        volume.count();
+        tm.ucast_egress_port = port;
+    }
+    table by_volume {
+        key = { hdr.ethernet.dst: exact; }
+        actions = { measured; }
+        counters = volume;
+        size = 64;
+    }
+
     apply {
         volumes.count(hdr.ethernet.kind[7:0]);
         if (hdr.ethernet.kind == 7) {
@@ -173,6 +197,10 @@ control In(inout headers hdr, inout metadata md, in ingress_intrinsic_metadata_t
             hdr.ethernet.src[15:0] = grow.execute(0);
         } else if (hdr.ethernet.kind == 10) {
             scoped.apply();
+        } else if (hdr.ethernet.kind == 11) {
+            by_number.apply();
+        } else if (hdr.ethernet.kind == 12) {
+            by_volume.apply();
         } else if (hdr.ethernet.kind != 7) {
             rules.apply();
         }
