@@ -38,7 +38,9 @@ func RestoreState(sw *dataplane.Switch, program, state []byte) error {
 }
 
 // A stateReader reads the format that a stateWriter writes. Entries refer to members and
-// groups, which come later in the format, so the reader first collects everything.
+// groups, which come later in the format, so the reader first collects everything. It then
+// adds entries, members and groups in the order of their handles: Handles.Claim takes the
+// next handle at once, but looks for an earlier one among all free ones.
 type stateReader struct {
 	sw      *dataplane.Switch
 	lines   []string
@@ -202,18 +204,23 @@ func (r *stateReader) table(t *bmv2.Table, meters map[string]*bmv2.MeterArray) e
 		return err
 	}
 	n, err := r.count()
+	entries := []dataplane.Entry(nil)
 	err = each(n, err, func() error {
 		e, err := r.entry(t, key, ordered)
+		entries = append(entries, e)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(entries, func(a, b dataplane.Entry) int { return cmp.Compare(a.Handle.Slot(), b.Handle.Slot()) })
+	for _, e := range entries {
 		r.later(applyTables, fmt.Sprintf("table %s, entry %d", t.Name, e.Handle), func() error {
 			if err := r.sw.TableAddAt(t.Name, e); !errors.Is(err, dataplane.ErrImmutable) {
 				return err
 			}
 			return nil
 		})
-		return err
-	})
-	if err != nil {
-		return err
 	}
 	if m := meters[t.DirectMeters]; m != nil {
 		if err := r.meters(m); err != nil {
@@ -375,17 +382,20 @@ func (r *stateReader) profile(name string) error {
 		return err
 	}
 	n, err := r.count()
+	members := []dataplane.Member(nil)
 	err = each(n, err, func() error {
 		h, err := r.number(0)
 		if err != nil {
 			return err
 		}
 		a, err := r.action()
-		r.later(applyProfiles, what, func() error {
-			return r.sw.MemberAddAt(name, dataplane.Member{Handle: dataplane.Handle(h), Action: a})
-		})
+		members = append(members, dataplane.Member{Handle: dataplane.Handle(h), Action: a})
 		return err
 	})
+	slices.SortStableFunc(members, func(a, b dataplane.Member) int { return cmp.Compare(a.Handle, b.Handle) })
+	for _, m := range members {
+		r.later(applyProfiles, what, func() error { return r.sw.MemberAddAt(name, m) })
+	}
 	for range 2 { // how often members and groups are used
 		if err != nil {
 			return err
@@ -397,23 +407,35 @@ func (r *stateReader) profile(name string) error {
 		return err
 	}
 	n, err = r.count()
-	return each(n, err, func() error { return r.group(name, what) })
-}
-
-func (r *stateReader) group(name, what string) error {
-	h, err := r.number(0)
-	if err != nil {
-		return err
-	}
-	r.later(applyProfiles, what, func() error { return r.sw.GroupAddAt(name, dataplane.Handle(h)) })
-	n, err := r.count()
-	return each(n, err, func() error {
-		m, err := r.number(0)
-		r.later(applyProfiles, what, func() error {
-			return r.sw.GroupAddMember(name, dataplane.Handle(h), dataplane.Handle(m))
-		})
+	groups := []dataplane.Group(nil)
+	err = each(n, err, func() error {
+		g, err := r.group()
+		groups = append(groups, g)
 		return err
 	})
+	slices.SortStableFunc(groups, func(a, b dataplane.Group) int { return cmp.Compare(a.Handle, b.Handle) })
+	for _, g := range groups {
+		r.later(applyProfiles, what, func() error { return r.sw.GroupAddAt(name, g.Handle) })
+		for _, m := range g.Members {
+			r.later(applyProfiles, what, func() error { return r.sw.GroupAddMember(name, g.Handle, m) })
+		}
+	}
+	return err
+}
+
+func (r *stateReader) group() (g dataplane.Group, err error) {
+	h, err := r.number(0)
+	if err != nil {
+		return g, err
+	}
+	g.Handle = dataplane.Handle(h)
+	n, err := r.count()
+	err = each(n, err, func() error {
+		m, err := r.number(0)
+		g.Members = append(g.Members, dataplane.Handle(m))
+		return err
+	})
+	return g, err
 }
 
 // meters reads the rates of an array, the highest first. The cells of a direct meter

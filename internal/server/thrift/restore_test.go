@@ -5,6 +5,7 @@ import (
 	"crypto/md5"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -126,5 +127,41 @@ func TestRestoreCutState(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A state with its entries in descending order of handles is restored in ascending order, so
+// that each handle is the next one: the later of two equal entries is the one that is refused.
+func TestRestoreDescendingState(t *testing.T) {
+	dev := newDevice(t, "swapped.p4")
+	const table = "SessionIngress.exact_one\ntbl_swapped55\n"
+	before, after := "", ""
+	states, programs := recordedStates(t)
+	for i := range states {
+		if head, tail, ok := strings.Cut(string(states[i]), table+"1\n0\n0\n0800\n"); ok && programs[i] == "swapped.p4" {
+			before, after = string(owned(dev, []byte(head))), tail
+		}
+	}
+	const end = "SessionIngress.nested\n0\n" // the node after a hit, no timeout
+	action, after, ok := strings.Cut(after, end)
+	if !ok {
+		t.Fatal("no recorded state of swapped.p4 has one entry in SessionIngress.exact_one")
+	}
+	entries := func(handles ...int) []byte {
+		text := before + table + fmt.Sprintf("%d\n", len(handles))
+		for _, h := range handles {
+			text += fmt.Sprintf("%d\n0\n%04x\n%s", h, 0x800+h, action+end)
+		}
+		return []byte(text + after)
+	}
+	if err := RestoreState(dev.Control(), dev.Program(), entries(9, 7, 4, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := serialized(t, dev), entries(0, 4, 7, 9); !bytes.Equal(got, want) {
+		t.Errorf("restored:\n%s\nwant\n%s", got, want)
+	}
+	same := bytes.Replace(entries(7, 4), []byte("0807"), []byte("0804"), 1)
+	if err := RestoreState(dev.Control(), dev.Program(), same); err == nil || !strings.Contains(err.Error(), "table SessionIngress.exact_one, entry 7: ") {
+		t.Errorf("two equal entries: %v", err)
 	}
 }
