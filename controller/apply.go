@@ -18,6 +18,7 @@ import (
 // request in any order. It returns the number of changes that the switch accepted.
 func (x *exchange) apply(ctx context.Context, steps []step) (taken int, err error) {
 	var batches [2 * ranks][]*step
+	var clearing [clearMembers][]*step
 	var cells []step
 	var queues, filters []step
 	for i, s := range steps {
@@ -28,6 +29,8 @@ func (x *exchange) apply(ctx context.Context, steps []step) (taken int, err erro
 			queues = append(queues, s)
 		case s.filter != nil:
 			filters = append(filters, s)
+		case s.clears > 0:
+			clearing[s.clears-1] = append(clearing[s.clears-1], &steps[i])
 		case s.Kind == report.Delete:
 			batches[2*ranks-1-s.rank] = append(batches[2*ranks-1-s.rank], &steps[i])
 		default:
@@ -46,7 +49,7 @@ func (x *exchange) apply(ctx context.Context, steps []step) (taken int, err erro
 			return taken, err
 		}
 	}
-	for _, batch := range batches {
+	for _, batch := range append(clearing[:], batches[:]...) {
 		updates := lists.Map(batch, func(s *step) *p4v1.Update { return s.update })
 		n, err := x.write(ctx, updates, func(i int) string { return batch[i].Object })
 		taken += n

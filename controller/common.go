@@ -34,9 +34,9 @@ type commons struct {
 	byPipeline map[*plan.Pipeline]*common
 }
 
-// shares reports whether an entry is one of those that all switches share. The id of a
-// member may differ between switches, so an entry that refers to one is not.
-func shares(x *p4info.Index, e plan.Entry) bool { return e.Common && !x.ByName[e.Table].Members() }
+// shares reports whether an entry is one of those that all switches share. Ids of members and
+// the members of another controller differ between switches, so entries of profiles do not.
+func shares(x *p4info.Index, e plan.Entry) bool { return e.Common && x.ByName[e.Table].Profile == nil }
 
 // of returns the shared entries of a switch, or nil.
 func (s *commons) of(sw *plan.Switch, x *p4info.Index) *common {

@@ -21,6 +21,7 @@ import (
 type contents struct {
 	objects map[string]object                  // entries, sessions, groups
 	members map[uint32]map[uint32]*p4v1.Action // members of profiles without a selector, by profile and id
+	foreign []*p4v1.Entity                     // members and groups of another controller that prevent planned entries
 	common  *common                            // shared entries, in addition to objects
 	held    []bool                             // for each entry of common, whether the switch has it
 	cells   []plan.Cells                       // register cells, one by one

@@ -22,6 +22,7 @@ type step struct {
 	report.Change
 	update *p4v1.Update
 	rank   int
+	clears int // position among the deletions before all other changes, or 0
 	cell   *plan.Cells
 	queue  *plan.Queue
 	filter *plan.Filter
@@ -33,9 +34,12 @@ func (x *exchange) diff(have, want *contents) []step {
 	list := x.commonSteps(have, want.common)
 	changes, ids := x.memberSteps(have, want)
 	list = append(list, changes...)
+	changes, gone := x.foreignSteps(have)
+	list = append(list, changes...)
 	for _, key := range slices.Sorted(maps.Keys(want.objects)) {
 		w := want.objects[key]
 		h, there := have.objects[key]
+		there = there && !gone[key]
 		switch {
 		case w.preset && h.value == w.value:
 		case w.preset || there && (h.value != w.value || h.alias):
@@ -45,7 +49,7 @@ func (x *exchange) diff(have, want *contents) []step {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(have.objects)) {
-		if h := have.objects[key]; !want.wants(key) && !h.preset {
+		if h := have.objects[key]; !want.wants(key) && !h.preset && !gone[key] {
 			list = append(list, newStep(x.index, report.Delete, h, h.value))
 		}
 	}
@@ -124,9 +128,14 @@ func describe(x *p4info.Index, e *p4v1.Entity) string {
 		}
 		return fmt.Sprintf("clone session %d", r.GetCloneSessionEntry().GetSessionId())
 	}
+	profile := func(id uint32) string {
+		return lists.First(x.Profiles, func(p *p4info.Profile) bool { return p.ID == id }).Name
+	}
 	if m := e.GetActionProfileMember(); m != nil {
-		p := lists.First(x.Profiles, func(p *p4info.Profile) bool { return p.ID == m.GetActionProfileId() })
-		return fmt.Sprintf("%s member %d", p.Name, m.GetMemberId())
+		return fmt.Sprintf("%s member %d", profile(m.GetActionProfileId()), m.GetMemberId())
+	}
+	if g := e.GetActionProfileGroup(); g != nil {
+		return fmt.Sprintf("%s group %d", profile(g.GetActionProfileId()), g.GetGroupId())
 	}
 	entry := e.GetTableEntry()
 	t := x.ByID[entry.GetTableId()]

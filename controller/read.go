@@ -45,6 +45,9 @@ func (x *exchange) live(ctx context.Context, want *contents) (*contents, error) 
 			}
 		}
 	}
+	if err := x.liveForeign(ctx, c, want); err != nil {
+		return nil, err
+	}
 	if err := x.liveReplication(ctx, c); err != nil {
 		return nil, err
 	}

@@ -374,7 +374,7 @@ func meddle(t testing.TB, target *embedded.Target, name string, updates ...*p4v1
 		t.Fatal(err)
 	}
 	if _, err := client.Write(testContext(t), &p4v1.WriteRequest{DeviceId: e.Device, ElectionId: id, Updates: updates}); err != nil {
-		t.Fatal(err)
+		t.Fatal(err, status.Convert(err).Details())
 	}
 	stream.CloseSend()
 }

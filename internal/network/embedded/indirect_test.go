@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/tofino"
@@ -208,4 +210,57 @@ func TestMembers(t *testing.T) {
 	if want := "one_of needs a table with an action selector"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v\nwant %s", err, want)
 	}
+}
+
+// TestForeignMembers: another controller has filled the selector of the routes with a member
+// and a group. P4Runtime refuses entries with actions beside them, so the deployment deletes
+// the entry of the other controller, its group and its member, and then writes its own entries.
+func TestForeignMembers(t *testing.T) {
+	topology := writtenFabric(t)
+	p := indirectPlan(t, topology, false)
+	x, err := p.Switch("l1").Pipeline.Index()
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := x.ByName["I.routes"]
+	target := newTarget(t, embedded.Options{Memory: true, Still: true})
+	deploy(t, p, target, controller.DeployOptions{})
+	entry := func(kind p4v1.Update_Type, host int, action *p4v1.TableAction) *p4v1.Update {
+		address := topology.Host(fmt.Sprintf("h%d", host)).IP.Addr().As4()
+		match := &p4v1.FieldMatch{FieldId: routes.Fields[0].ID, FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: address[:], PrefixLen: 32}}}
+		return &p4v1.Update{Type: kind, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: routes.ID, Match: []*p4v1.FieldMatch{match}, Action: action}}}}
+	}
+	var updates []*p4v1.Update
+	for host := range 4 {
+		updates = append(updates, entry(p4v1.Update_DELETE, host+1, nil))
+	}
+	send := routes.Actions["send"]
+	updates = append(updates,
+		&p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{
+			ActionProfileId: routes.Profile.ID, MemberId: 5, Action: &p4v1.Action{ActionId: send.ID, Params: []*p4v1.Action_Param{
+				{ParamId: send.Params[0].ID, Value: []byte{1}}, {ParamId: send.Params[1].ID, Value: []byte{9}},
+			}},
+		}}}},
+		&p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{
+			ActionProfileId: routes.Profile.ID, GroupId: 3, MaxSize: 4, Members: []*p4v1.ActionProfileGroup_Member{{MemberId: 5, Weight: 1}},
+		}}}},
+		entry(p4v1.Update_INSERT, 4, &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: 3}}))
+	meddle(t, target, "l1", updates...)
+	r := deploy(t, p, target, controller.DeployOptions{Takeover: true})
+	var rows []string
+	for _, c := range r.Switches[0].Changes {
+		rows = append(rows, fmt.Sprintf("%s %s", c.Kind, c.Object))
+	}
+	want := []string{
+		"delete I.hops group 3", "delete I.hops member 5", "delete I.routes dst=10.0.2.2/32",
+		"insert I.routes dst=10.0.1.1/32", "insert I.routes dst=10.0.1.2/32", "insert I.routes dst=10.0.2.1/32", "insert I.routes dst=10.0.2.2/32",
+	}
+	slices.Sort(rows)
+	if !slices.Equal(rows, want) {
+		t.Errorf("changes %q\nwant %q", rows, want)
+	}
+	if r := deploy(t, p, target, controller.DeployOptions{Takeover: true}); r.Written() != 0 {
+		t.Errorf("not read back as written: %+v", r.Switches[0].Changes)
+	}
+	newNetwork(t, topology, target).ping(t, 12)
 }
