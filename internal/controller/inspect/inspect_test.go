@@ -286,3 +286,36 @@ func TestDerived(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// Of a register, only cells are read that the network can use: up to the last port or
+// group. Without a topology all are.
+func TestUsedCells(t *testing.T) {
+	known := &Inspector{node: l1()}
+	for _, test := range []struct {
+		in   *Inspector
+		by   manifest.Index
+		size int
+		want int
+	}{
+		{known, manifest.ByPort, 512, 4}, {known, manifest.ByPort, 2, 2}, {known, manifest.ByGroup, 512, 4}, {known, manifest.ByPath, 512, 4 * manifest.MaxPaths}, {known, manifest.ByPath, 5, 5},
+		{known, manifest.ByFlow, 512, 512}, {known, "", 3, 3},
+		{&Inspector{node: &plan.Node{}}, manifest.ByPort, 512, 512}, {&Inspector{node: &plan.Node{}}, manifest.ByGroup, 512, 512}, {&Inspector{node: &plan.Node{}}, manifest.ByPath, 512, 512},
+	} {
+		if got := test.in.used(test.by, test.size); got != test.want {
+			t.Errorf("%d cells by %q: %d are read, want %d", test.size, test.by, got, test.want)
+		}
+	}
+}
+
+// A flow that was silent for two timeouts has ended, so its age does not count. Values of
+// ports have no limit.
+func TestLimitOfNews(t *testing.T) {
+	for index, want := range map[manifest.Index]time.Duration{manifest.ByFlow: 1200 * time.Microsecond, manifest.ByPort: 0} {
+		r := manifest.Register{Name: "heard", Size: 5, Width: 32, Index: index}
+		r.Kind, r.Event, r.Unit = manifest.Moment, manifest.Heard, manifest.Microseconds
+		n := NewsOf(&plan.Node{Manifest: &manifest.Manifest{Registers: []manifest.Register{r}, FlowTimeout: manifest.Duration(600 * time.Microsecond)}})
+		if n == nil || n.limit != want || n.ByPort != (index == manifest.ByPort) {
+			t.Errorf("by %s: %+v, want a limit of %v", index, n, want)
+		}
+	}
+}

@@ -350,3 +350,37 @@ func TestObserver(t *testing.T) {
 		t.Errorf("without ports: %v", err)
 	}
 }
+
+// Where the switch does not count what ports send, the traffic is the program's: bytes
+// that fade within a window.
+func TestObserverOfByteCounts(t *testing.T) {
+	window := manifest.Duration(10 * time.Millisecond)
+	f := &fakeAccess{clock: time.Second, cells: map[string][]uint64{
+		"C.occupancy": {0, 9, 50, 100, 0, 0, 0, 0}, "C.interval": {0, 9, 12, 13, 0, 0, 0, 0}, "C.heard": {0, 0, 1, 1, 0, 0, 0, 0},
+		"C.load": {0, 0, 5000, 5000, 0, 0, 0, 0}, "C.updated": {0, 0, 1_010_000, 1_005_000, 0, 0, 0, 0},
+	}}
+	o, err := NewObserver(l1(
+		register("occupancy", 8, manifest.ByPort, manifest.Content{Kind: manifest.Occupancy, Scale: 200}),
+		register("interval", 8, manifest.ByPort, manifest.Content{Kind: manifest.Interval, Unit: manifest.Microseconds}),
+		register("heard", 8, manifest.ByPort, manifest.Content{Kind: manifest.Moment, Unit: manifest.Microseconds, Event: manifest.Heard}),
+		register("load", 8, manifest.ByPort, manifest.Content{Kind: manifest.Rate, Unit: manifest.Bytes, Window: window}),
+		register("updated", 8, manifest.ByPort, manifest.Content{Kind: manifest.Moment, Unit: manifest.Microseconds, Event: manifest.Updated, Of: "load"}),
+	), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := o.Sample(t.Context(), nil); err != nil || len(got) != 0 {
+		t.Errorf("the first sample: %+v, %v", got, err)
+	}
+	f.clock = 1010 * time.Millisecond
+	f.cells["C.heard"][2], f.cells["C.heard"][3] = 1_006_000, 1_007_000
+	got, err := o.Sample(t.Context(), nil)
+	// 5,000 bytes within 10 ms are 4 Mbit/s. Half a window later, half of them has faded.
+	want := []Observation{{ClockUS: 1_010_000, Switch: "l1", Port: 2, Traffic: 4000, Queue: 25, Interval: 12}, {ClockUS: 1_010_000, Switch: "l1", Port: 3, Traffic: 2000, Queue: 50, Interval: 13}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+}

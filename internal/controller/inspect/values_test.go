@@ -146,6 +146,8 @@ func TestUtilisation(t *testing.T) {
 	}{
 		{func() {}, "port 1 50 % port 2 25 % "},
 		{func() { sent.Reports = "x" }, ""}, {func() { sent.Unit = manifest.Packets }, ""}, {func() { sent.Kind = manifest.Count }, ""}, {func() { at.Of = "x" }, ""},
+		// Ports beyond the registers have no utilisation.
+		{func() { sent.Cells = sent.Cells[:2] }, "port 1 50 % "}, {func() { at.Cells = at.Cells[:2] }, "port 1 50 % "}, {func() { sent.Cells = nil }, ""},
 	} {
 		savedSent, savedAt := *sent, *at
 		test.change()
@@ -183,6 +185,8 @@ func TestPathWeights(t *testing.T) {
 		{"a register", &manifest.Weights{From: manifest.FromRegister, Register: "level"}, nil, "2 12.5 %, 5 31.2 %, 9 56.2 %, "},
 		{"up to a most", &manifest.Weights{From: manifest.FromRegister, Register: "level", Most: 6, Least: 1}, nil, "4 66.7 %, 1 16.7 %, 1 16.7 %, "},
 		{"stale", &manifest.Weights{From: manifest.FromRegister, Register: "level", Stale: manifest.Duration(300 * time.Microsecond)}, nil, "2 28.6 %, 5 71.4 %, 0 0 %, "},
+		{"as old as a value may be", &manifest.Weights{From: manifest.FromRegister, Register: "level", Stale: manifest.Duration(200 * time.Microsecond)}, nil, "2 28.6 %, 5 71.4 %, 0 0 %, "},
+		{"older", &manifest.Weights{From: manifest.FromRegister, Register: "level", Stale: manifest.Duration(199 * time.Microsecond)}, nil, "2 100 %, 0 0 %, 0 0 %, "},
 		{"an unknown register", &manifest.Weights{From: manifest.FromRegister, Register: "x"}, nil, ""},
 		{"a table", &manifest.Weights{From: manifest.FromTable, Register: "level"}, []uint64{0, 2, 0, 1}, "3 75 %, 0 0 %, 1 25 %, "},
 		{"a table of zeros", &manifest.Weights{From: manifest.FromTable, Register: "level"}, []uint64{0, 0, 7, 0}, "1 50 %, 0 0 %, 1 50 %, "},

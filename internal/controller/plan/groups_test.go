@@ -222,3 +222,94 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+// The requirement of one program for group ids applies to all switches.
+func TestGroupingOfRoles(t *testing.T) {
+	plain, byLeaf := &manifest.Manifest{}, &manifest.Manifest{GroupBy: manifest.GroupByLeaf}
+	for _, test := range []struct {
+		leaf, spine *manifest.Manifest
+		want        fabric.Grouping
+	}{{plain, plain, fabric.ByHops}, {byLeaf, plain, fabric.ByLeaf}, {plain, byLeaf, fabric.ByLeaf}, {byLeaf, byLeaf, fabric.ByLeaf}} {
+		if got := GroupingOf(map[fabric.Role]*manifest.Manifest{fabric.Leaf: test.leaf, fabric.Spine: test.spine}); got != test.want {
+			t.Errorf("leaf %q, spine %q: %v, want %v", test.leaf.GroupBy, test.spine.GroupBy, got, test.want)
+		}
+	}
+}
+
+// A program whose member tables have neither a group nor an index in their key can have one
+// group, the largest. Other programs have no such group.
+func TestSoleGroup(t *testing.T) {
+	hops := func(n int) (list []fabric.Hop) {
+		for i := range n {
+			list = append(list, fabric.Hop{Port: i + 1})
+		}
+		return list
+	}
+	member := func(keys ...manifest.Fact) manifest.Table {
+		table := manifest.Table{Name: "t", Purpose: manifest.Member}
+		for _, k := range keys {
+			table.Keys = append(table.Keys, manifest.Key{Name: string(k), Carries: k})
+		}
+		return table
+	}
+	groups := []fabric.Group{{ID: 3, Hops: hops(2)}, {ID: 5, Hops: hops(4)}, {ID: 7, Hops: hops(3)}}
+	for _, test := range []struct {
+		name   string
+		tables []manifest.Table
+		groups []fabric.Group
+		want   int
+	}{
+		{"by slot", []manifest.Table{member(manifest.SlotNumber)}, groups, 5},
+		{"after another table", []manifest.Table{{Name: "r", Purpose: manifest.Leaf}, member(manifest.SlotNumber)}, groups, 5},
+		{"by group", []manifest.Table{member(manifest.GroupID, manifest.SlotNumber)}, groups, 0},
+		{"by index", []manifest.Table{member(manifest.MemberIndex)}, groups, 0},
+		{"another purpose", []manifest.Table{{Name: "r", Purpose: manifest.Leaf}}, groups, 0},
+		{"no groups", []manifest.Table{member(manifest.SlotNumber)}, nil, 0},
+	} {
+		b := testPlanner(t, load(t, network), "l1", fabric.ByHops)
+		b.m.Tables, b.out.Routes.Groups = test.tables, test.groups
+		if got := b.soleGroup(); got != test.want {
+			t.Errorf("%s: %d, want %d", test.name, got, test.want)
+		}
+	}
+}
+
+// Numbers of 48 bits are MAC addresses and numbers of 32 bits IPv4 addresses.
+func TestFormatNumber(t *testing.T) {
+	for _, test := range []struct {
+		v     uint64
+		width int
+		want  string
+	}{
+		{0x0102_03a4_b5c6, 48, "01:02:03:a4:b5:c6"}, {0x0a0b0c0d, 32, "10.11.12.13"}, {0x0a0b0c0d, 31, "168496141"}, {0xffff, 16, "65535"}, {1<<64 - 1, 64, "18446744073709551615"},
+	} {
+		if got := FormatNumber(test.v, test.width); got != test.want {
+			t.Errorf("%#x in %d bits: %s, want %s", test.v, test.width, got, test.want)
+		}
+	}
+}
+
+// Without a host, sender or service, a place has no address.
+func TestAddressesOfPlaces(t *testing.T) {
+	b := testPlanner(t, load(t, network), "l1", fabric.ByHops)
+	for _, test := range []struct {
+		fact  manifest.Fact
+		facts map[manifest.Fact]int64
+		node  string
+		want  string
+	}{
+		{manifest.HostAddress, nil, "", "invalid IP"}, {manifest.SenderAddress, nil, "", "invalid IP"}, {manifest.ServiceAddress, nil, "", "invalid IP"},
+		{manifest.HostAddress, map[manifest.Fact]int64{manifest.HostNumber: 1}, "", "10.0.1.1"}, {manifest.HostAddress, map[manifest.Fact]int64{manifest.HostNumber: 2}, "", "10.0.2.1"},
+		{manifest.SenderAddress, map[manifest.Fact]int64{manifest.SenderNumber: 2}, "", "10.0.2.1"}, {manifest.SenderAddress, map[manifest.Fact]int64{manifest.SenderNumber: 2}, "h1", "invalid IP"},
+		{manifest.HostAddress, nil, "h2", "10.0.2.1"}, {manifest.HostAddress, nil, "s1", "invalid IP"},
+	} {
+		p := b.here()
+		p.facts = map[manifest.Fact]int64{}
+		for k, v := range test.facts {
+			p.facts[k] = v
+		}
+		if got, ok := p.address(test.fact, test.node); got.String() != test.want || ok != got.IsValid() {
+			t.Errorf("%s of %q with %v: %v, %v; want %s", test.fact, test.node, test.facts, got, ok, test.want)
+		}
+	}
+}

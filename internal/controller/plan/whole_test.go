@@ -364,3 +364,33 @@ tables:
 		t.Errorf("cut off: %q", got)
 	}
 }
+
+// profiled is a program with a table whose action profile has room for two members.
+var profiled = strings.NewReplacer(
+	"action_selector(HashAlgorithm.crc16, 32w64, 32w8) spread;", "action_profile(2) spread;", "h.ip.four: selector; ", "",
+).Replace(source)
+
+// Equal actions of entries share a member of an action profile. A plan with more different
+// actions than the profile has room for is refused.
+func TestRoomOfProfiles(t *testing.T) {
+	c, err := p4.CompileText("x.p4", []byte(profiled), p4.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	top := topology(t, strings.NewReplacer(`  h6: {ip: "2001:db8:2::6/64", mac: 02:00:00:00:00:06}`+"\n", "", "  - {ends: [h6, l2], rate: 1G}\n", "").Replace(network))
+	for ports, want := range map[string]string{"1 2 1": "", "1 1 1": "", "1 2 3": "action profile In.spread would have 3 members, and has room for 2"} {
+		text := "version: 2\nscheme: test\narch: v1model\ntables:\n- name: In.choice\n  entries:\n"
+		for i, port := range strings.Fields(ports) {
+			text += fmt.Sprintf("  - {match: {h.eth.kind: %d}, action: go, args: {port: %s}}\n", i+1, port)
+		}
+		m, err := manifest.Decode("x.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &plan.Pipeline{Manifest: *m, P4Info: c.P4Info, Config: c.JSON()}
+		_, err = plan.New(top, map[fabric.Role]*plan.Pipeline{fabric.Leaf: p, fabric.Spine: p}, plan.Options{})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("ports %s: %v, want %q", ports, err, want)
+		}
+	}
+}

@@ -200,3 +200,14 @@ func TestPartOf(t *testing.T) {
 		}
 	}
 }
+
+// Middle is half of what a counter of 32 bits holds: around it each 32-bit time stands for
+// itself, after the clock's start.
+func TestMiddle(t *testing.T) {
+	a := Of(&manifest.Manifest{Registers: []manifest.Register{register("r", 32, manifest.Ticks, manifest.Moment)}}, nil)[0]
+	for _, cell := range []uint64{1, 1000, 1<<31 - 1, 1 << 31, 1<<32 - 1} {
+		if got, _ := a.Number(cell, a.Parts[0], Middle); got != max(1, cell*1024/1000) {
+			t.Errorf("cell %d: %d us, want %d", cell, got, max(1, cell*1024/1000))
+		}
+	}
+}

@@ -597,3 +597,22 @@ func TestTarget(t *testing.T) {
 		t.Errorf("a session that watches: %+v", s)
 	}
 }
+
+// The program of an embedded switch runs in all four pipes. Its name has no characters
+// that names of programs lack.
+func TestEmbeddedArtifact(t *testing.T) {
+	p := chipPlan(t, "ecmp@tna").Switches[0].Pipeline
+	p = &plan.Pipeline{Manifest: p.Manifest, Schema: p.Schema, Config: []byte("json")}
+	p.Manifest.Scheme = "drill+rlb-x"
+	a, err := tofino.Embedded(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Profiles) != 1 || a.Name != "drill_rlb_x" || a.Profiles[0].Name != "pipe" || string(a.Profiles[0].Binary) != "json" || !slices.Equal(a.Profiles[0].Pipes, []int{0, 1, 2, 3}) {
+		t.Errorf("%s with %+v", a.Name, a.Profiles)
+	}
+	p.Schema = nil
+	if _, err := tofino.Embedded(p); err == nil || !strings.Contains(err.Error(), "BfRt for programs for Tofino") {
+		t.Errorf("a program for v1model: %v", err)
+	}
+}

@@ -1,0 +1,173 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/controller/task"
+	"github.com/p4lb/p4lb/internal/network/embedded"
+)
+
+// A calling task calls methods of the fabric, once.
+type calling struct {
+	do   func(task.Fabric)
+	done chan struct{}
+}
+
+func (c calling) Name() string { return "calling" }
+
+func (c calling) Switch() string { return "l1" }
+
+func (c calling) Run(_ time.Duration, f task.Fabric) (time.Duration, error) {
+	c.do(f)
+	close(c.done)
+	return task.Never, nil
+}
+
+// withFabric deploys the counted program and calls do with the fabric that tasks get.
+func withFabric(t *testing.T, to controller.Target, do func(task.Fabric)) {
+	t.Helper()
+	c, err := controller.New(t.Context(), countedPlan(t), to, controller.DeployOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Deploy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	x := calling{do, make(chan struct{})}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.Loop(ctx, []task.Task{x}, controller.LoopOptions{})
+	}()
+	<-x.done
+	cancel()
+	<-ended
+}
+
+// A shortened target has registers that return a cell too few from cell 29 on.
+type shortened struct{ *embedded.Target }
+
+func (s shortened) Endpoint(name string) (target.Endpoint, error) {
+	e, err := s.Target.Endpoint(name)
+	if err == nil {
+		e.Registers = fewer{e.Registers}
+	}
+	return e, err
+}
+
+type fewer struct{ registers.Access }
+
+func (f fewer) Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
+	if from >= 29 {
+		to--
+	}
+	return f.Access.Read(ctx, name, from, to, dst)
+}
+
+// Tasks read and write registers of switches and send packets, in this process and over
+// P4Runtime. What a switch cannot do is refused as unsupported, and an unknown switch is
+// an error.
+func TestFabricOfTasks(t *testing.T) {
+	memory := embedded.New(embedded.Options{Memory: true, Still: true})
+	t.Cleanup(func() { memory.Close() })
+	for name, to := range map[string]controller.Target{"embedded": memory, "P4Runtime": newWired(t)} {
+		here := name == "embedded"
+		withFabric(t, to, func(f task.Fabric) {
+			if err := f.WriteRegister("l1", "In.cells", 30, 33, 5); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			got, err := f.ReadRegister("l1", "In.cells", 29, 34, []uint64{1})
+			if err != nil || !slices.Equal(got, []uint64{1, 0, 5, 5, 5, 0}) {
+				t.Errorf("%s reads %v, %v", name, got, err)
+			}
+			if got, err = f.ReadRegister("l2", "In.cells", 30, 31, nil); err != nil || !slices.Equal(got, []uint64{0}) {
+				t.Errorf("%s: another switch has %v, %v", name, got, err)
+			}
+			for what, err := range map[string]error{
+				"reading an unknown register": second(f.ReadRegister("l1", "In.none", 0, 1, nil)), "writing an unknown register": f.WriteRegister("l1", "In.none", 0, 1, 1),
+				"reading an unknown switch": second(f.ReadRegister("l9", "In.cells", 0, 1, nil)), "writing an unknown switch": f.WriteRegister("l9", "In.cells", 0, 1, 1),
+				"the clock of an unknown switch": second(f.Clock("l9")), "queues of an unknown switch": second(f.QueuesEmpty("l9")), "a packet at an unknown switch": f.PacketAt("l9", 1, make([]byte, 60)),
+				"a packet from an unknown switch": f.PacketOut("l9", make([]byte, 60)),
+			} {
+				if err == nil {
+					t.Errorf("%s: %s: no error", name, what)
+				}
+			}
+			if empty, err := f.QueuesEmpty("l1"); here && (err != nil || !empty) || !here && !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("%s: queues are empty: %v, %v", name, empty, err)
+			}
+			if _, err := f.Clock("l1"); here && err != nil || !here && !errors.Is(err, registers.ErrNoClock) {
+				t.Errorf("%s: the clock: %v", name, err)
+			}
+			if err := f.PacketAt("l1", 99, make([]byte, 60)); err == nil || strings.Contains(err.Error(), "no port 99") != here || errors.Is(err, errors.ErrUnsupported) == here {
+				t.Errorf("%s: a packet at port 99: %v", name, err)
+			}
+		})
+	}
+	withFabric(t, shortened{memory}, func(f task.Fabric) {
+		if _, err := f.ReadRegister("l1", "In.cells", 29, 34, nil); err == nil || !strings.Contains(err.Error(), "reading In.cells: 4 cells, want 5") {
+			t.Errorf("a cell too few: %v", err)
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// A deployment to switches as planned reads them and writes nothing.
+func TestStepsOfDeployment(t *testing.T) {
+	to := newWired(t)
+	p := countedPlan(t)
+	steps := func() (list []string) {
+		deployed(t, p, to, controller.DeployOptions{Parallel: 1, Progress: func(g controller.Progress) {
+			if g.Switch == "l1" && !slices.Contains(list, g.Step) {
+				list = append(list, g.Step)
+			}
+		}})
+		return list
+	}
+	if got := steps(); !slices.Contains(got, "push") || !slices.Contains(got, "write") || !slices.Contains(got, "verify") {
+		t.Errorf("steps of the first deployment: %q", got)
+	}
+	if got := steps(); slices.Contains(got, "push") || slices.Contains(got, "write") || slices.Contains(got, "verify") || !slices.Contains(got, "read") {
+		t.Errorf("steps of the second deployment: %q", got)
+	}
+}
+
+// If a switch fails, an atomic deployment restores the others: entries, cells, sessions and
+// groups. Without --atomic they keep the new plan.
+func TestAtomic(t *testing.T) {
+	for _, atomic := range []bool{true, false} {
+		to := newWired(t)
+		before := countedPlan(t)
+		deployed(t, before, to, controller.DeployOptions{})
+		next := countedPlan(t, "value: 7", "value: 8", "? 2 : 1", "? 3 : 2", "at: 10 + $port", "at: 40 + $port", "{at: 3, to: 1}", "{at: 4, to: 2}")
+		s := next.Switch("s1")
+		s.Registers = append(s.Registers, plan.Cells{Register: "In.none", To: 1, Value: 1})
+		if _, err := controller.Deploy(t.Context(), next, to, controller.DeployOptions{Atomic: atomic}); err == nil || !strings.Contains(err.Error(), "In.none") {
+			t.Fatalf("a register that the program lacks: %v", err)
+		}
+		r, err := controller.Deploy(t.Context(), before, to, controller.DeployOptions{DryRun: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"l1", "l2", "s1"} {
+			got := changes(r, name)
+			if restored := got == fmt.Sprint(map[string]int{}); restored != (atomic || name == "s1") {
+				t.Errorf("atomic %v: %s differs from the plan before by %s", atomic, name, got)
+			}
+		}
+	}
+}
