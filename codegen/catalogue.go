@@ -276,9 +276,9 @@ func (a *architecture) refuse(r Row, wanted, built *block) error {
 	case built != nil:
 		why = built.Cannot
 	case wanted.outside:
-		why = fmt.Sprintf("%s says how it is built for v1model, and there is no such file for %s", wanted.file.name, a.folder)
+		why = fmt.Sprintf("it is only in %s; add a file for %s", wanted.file.name, a.folder)
 	}
-	return fmt.Errorf("no %s for %s: %s: %s", r.Name, a.name, wanted, why)
+	return fmt.Errorf("%s cannot be generated for %s: %s: %s", r.Name, a.name, wanted, why)
 }
 
 // hasRoom returns an error that names the exhausted resource.
@@ -288,9 +288,9 @@ func (a *architecture) hasRoom(r Row, paths int) error {
 	case !ok || paths <= lack.Paths:
 		return nil
 	case lack.Paths == 0:
-		return fmt.Errorf("no %s for %s: not enough %s; the nearest is %s", r.Name, a.name, lack.Lacks, lack.Nearest)
+		return fmt.Errorf("%s does not fit %s: not enough %s; the nearest alternative is %s", r.Name, a.name, lack.Lacks, lack.Nearest)
 	}
-	return fmt.Errorf("no %s for %s with %d paths: not enough %s; want at most %d", r.Name, a.name, paths, lack.Lacks, lack.Paths)
+	return fmt.Errorf("%s does not fit %s with %d paths: not enough %s; want at most %d paths", r.Name, a.name, paths, lack.Lacks, lack.Paths)
 }
 
 // tick is the unit of time on Tofino in ns.

@@ -37,16 +37,16 @@ func (c *Catalogue) check(list []*block, rows *rowFile) error {
 		shelf := k.shelfOf(b)
 		switch first := shelf.lookup(b.Kind, b.Name); {
 		case b.Kind == skeleton || b.Order != nil:
-			k.wrong(b, "$.kind", "the skeleton is p4lb's own: want one of %s", strings.Join(kindNames(), ", "))
+			k.wrong(b, "$.kind", "kind skeleton is reserved for p4lb: want one of %s", strings.Join(kindNames(), ", "))
 			continue
 		case !blockName().MatchString(b.Name):
 			k.wrong(b, "$.name", "name %q: want small letters and digits, and hyphens between them", b.Name)
 			continue
 		case first != b:
-			k.wrong(b, "$.name", "there is a %v already, in %s", b, first.file.name)
+			k.wrong(b, "$.name", "%v exists already, in %s", b, first.file.name)
 			continue
 		case shelf != k.software && b.Kind != part && k.lookup(b.Kind, b.Name) == nil:
-			k.wrong(b, "$.name", "there is no file for %s beside it, which says what %v means to a row", software.folder, b)
+			k.wrong(b, "$.name", "%v also needs a file in the folder %s, with its complete header", b, software.folder)
 			continue
 		case shelf == k.software && b.Kind != part && b.About == "" &&
 			!slices.ContainsFunc(k.software.blocks, func(o *block) bool { return o.Kind == b.Kind && o.Instead == b.Name }):

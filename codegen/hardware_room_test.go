@@ -20,7 +20,7 @@ func TestRooms(t *testing.T) {
 				}
 			}
 			_, err = Generate(row, Params{Arch: arch, Ports: max(room.Paths*2, 4)})
-			if err == nil || !strings.Contains(err.Error(), "no "+name+" for "+arch) || !strings.Contains(err.Error(), "not enough "+room.Lacks) {
+			if err == nil || !strings.Contains(err.Error(), name+" does not fit "+arch) || !strings.Contains(err.Error(), "not enough "+room.Lacks) {
 				t.Errorf("%s for %s with more than %d paths: %v", name, arch, room.Paths, err)
 			}
 			nearest, _, _ := strings.Cut(room.Nearest, ", or t2na")

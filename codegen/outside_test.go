@@ -101,7 +101,7 @@ func TestOutside(t *testing.T) {
 			t.Errorf("the program has no %q:\n%s", want, p.P4)
 		}
 	}
-	if _, err := Generate(row, Params{Arch: "tna"}); err == nil || !strings.Contains(err.Error(), "signal sent: mine/v1model/signal-sent.tmpl says how it is built for v1model, and there is no such file for tna") {
+	if _, err := Generate(row, Params{Arch: "tna"}); err == nil || !strings.Contains(err.Error(), "signal sent: it is only in mine/v1model/signal-sent.tmpl; add a file for tna") {
 		t.Error(err)
 	}
 
@@ -144,9 +144,9 @@ func TestOutsideWrong(t *testing.T) {
 		{block, sentSignal, "---\na" + strings.Repeat(": ", 1000) + "\n---\n", `mine/v1model/signal-sent.tmpl:2: nested too deeply`},
 		{block, "parts: [ports, half]", "parts: &a [ports, half]", `mine/v1model/signal-sent.tmpl:5: want plain keys and values, without anchors`},
 		{block, "kind: signal", "kind: singal", `mine/v1model/signal-sent.tmpl:2: there is no kind "singal"; did you mean signal?`},
-		{block, "kind: signal", "kind: skeleton", "mine/v1model/signal-sent.tmpl:2: the skeleton is p4lb's own: want one of part,"},
+		{block, "kind: signal", "kind: skeleton", "mine/v1model/signal-sent.tmpl:2: kind skeleton is reserved for p4lb: want one of part,"},
 		{block, "name: sent", "name: Sent", `mine/v1model/signal-sent.tmpl:3: name "Sent": want small letters`},
-		{block, "name: sent", "name: queue", "mine/v1model/signal-sent.tmpl:3: there is a signal queue already, in templates/v1model/signal-queue.tmpl"},
+		{block, "name: sent", "name: queue", "mine/v1model/signal-sent.tmpl:3: signal queue exists already, in templates/v1model/signal-queue.tmpl"},
 		{block, "about: ", "aboot: ", `mine/v1model/signal-sent.tmpl:4: there is no key "aboot"; did you mean about?`},
 		{block, "about: bytes that have been sent to each port\n", "", "mine/v1model/signal-sent.tmpl:2: want about: what signal sent does, in one line"},
 		{block, "parts: [ports, half]", "parts: [ports, hafl]", `mine/v1model/signal-sent.tmpl:5: there is no part "hafl"; did you mean half?`},
@@ -219,10 +219,10 @@ func TestOutsideFolder(t *testing.T) {
 		}, "mine/v1model/choice-oldest.tmpl:5: choice oldest reads age, which no signal gives"},
 		"for Tofino alone": {map[string]string{
 			"tna/signal-late.tmpl": "---\nkind: signal\nname: late\n---\n",
-		}, "mine/tna/signal-late.tmpl:3: there is no file for v1model beside it, which says what signal late means to a row"},
+		}, "mine/tna/signal-late.tmpl:3: signal late also needs a file in the folder v1model, with its complete header"},
 		"twice": {map[string]string{
 			"v1model/signal-twice.tmpl": sentSignal,
-		}, "mine/v1model/signal-twice.tmpl:3: there is a signal sent already, in mine/v1model/signal-sent.tmpl"},
+		}, "mine/v1model/signal-twice.tmpl:3: signal sent exists already, in mine/v1model/signal-sent.tmpl"},
 		"another folder": {map[string]string{
 			"v1mode/signal-twice.tmpl": sentSignal,
 		}, "mine/v1mode: want the blocks in folders v1model and tna, and rows.yaml beside them"},

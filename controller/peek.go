@@ -101,7 +101,7 @@ func peekFault(err error, address string) error {
 	s := status.Convert(err)
 	switch s.Code() {
 	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
-		return fmt.Errorf("%w by P4Runtime at %s: %s", target.ErrUnreachable, address, primary.LastPart(s.Message()))
+		return fmt.Errorf("%w over P4Runtime at %s: %s", target.ErrUnreachable, address, primary.LastPart(s.Message()))
 	case codes.FailedPrecondition:
 		return fmt.Errorf("%w: the switch at %s runs none yet", target.ErrOtherProgram, address)
 	}

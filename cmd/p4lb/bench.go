@@ -67,7 +67,7 @@ of a fixed loop of integer operations. Divide by it to compare machines.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range args {
 				if _, ok := benches[name]; !ok {
-					return cli.UsageError(cmd, "unknown measurement %q: want %s", name, strings.Join(all, " or "))
+					return cli.UsageError(cmd, "unknown measurement %q: want one of %s", name, strings.Join(all, ", "))
 				}
 			}
 			if runs < 1 {

@@ -165,7 +165,7 @@ func (j *fitJob) check(cmd *cobra.Command) (err error) {
 	case j.preset != "" && changed("library"), len(j.data) > 0 && j.pattern == "" && changed("library"):
 		return cli.UsageError(cmd, "--library requires --pattern: the library stores models by pattern")
 	case j.preset == "" && len(j.data) == 0 && !changed("library"):
-		return cli.UsageError(cmd, "no data: want --data FILE")
+		return cli.UsageError(cmd, "fit requires --data FILE")
 	case j.pattern != "" && j.model != "":
 		return cli.UsageError(cmd, "--pattern and -o: want only one of them: the library or a file")
 	case j.trend && j.table == nil:

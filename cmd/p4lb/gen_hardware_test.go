@@ -34,7 +34,7 @@ func TestGoldensHardware(t *testing.T) {
 		for _, row := range codegen.Rows() {
 			g, err := scheme.Make(scheme.Of(row), codegen.Params{Arch: arch, Provenance: &codegen.Provenance{Flags: []string{"--arch", arch}}})
 			if err != nil {
-				if !strings.Contains(err.Error(), "no "+row.Name+" for "+arch+": ") {
+				if !strings.Contains(err.Error(), row.Name+" does not fit "+arch+": ") {
 					t.Error(err)
 				}
 				continue

@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -81,6 +83,9 @@ func checkManifest(c *cli.Console, name, program string, opts p4.Options) error 
 	}
 	if program == "" {
 		program = programBeside(name, m)
+		if _, err := os.Stat(program); program != "" && errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: program: there is no file %s", cli.DisplayName(name), program)
+		}
 	}
 	parts := fmt.Sprintf("%d registers, %d tables, %d tasks", len(m.Registers), len(m.Tables), len(m.Tasks))
 	if program == "" {

@@ -34,9 +34,9 @@ duration: 2ms
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"the longest time", hostile("2ms", "2562047h"), `x.yaml:6: duration: time "2562047h": want 1000 hours at most`},
-		{"a part of a seed", hostile("", "seeds: [1.5]"), "x.yaml:7: seeds: want how many"},
-		{"a seed of 65 bits", hostile("", "seeds: [18446744073709551616]"), "x.yaml:7: seeds: want how many"},
-		{"a seed twice", hostile("", "seeds: [3, 3]"), "x.yaml:7: seeds: want how many"},
+		{"a part of a seed", hostile("", "seeds: [1.5]"), "x.yaml:7: seeds: want a number of seeds"},
+		{"a seed of 65 bits", hostile("", "seeds: [18446744073709551616]"), "x.yaml:7: seeds: want a number of seeds"},
+		{"a seed twice", hostile("", "seeds: [3, 3]"), "x.yaml:7: seeds: want a number of seeds"},
 		{"marking below nothing", hostile("", "switches: {ecn: -1}"), `x.yaml:7: switches.ecn: threshold "-1": want a number of packets, or none`},
 		{"a queue below nothing", hostile("", "switches: {queue: -1}"), "x.yaml:7: switches: queue -1"},
 		{"rows of one folder", hostile("[ecmp, letflow]", `[{scheme: ecmp, label: "a b"}, {scheme: letflow, label: a_b}]`), `the rows "a b" and "a_b" would both be kept in the folder a_b`},

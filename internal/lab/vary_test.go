@@ -21,7 +21,7 @@ targets:
 func TestVaryRefused(t *testing.T) {
 	for name, c := range map[string]struct{ vary, want string }{
 		"unknown key":       {"{open: {transport.patience: [3]}}", `vary.open: transport.patience: 3: transport.patience: there is no key "patience"`},
-		"unknown parameter": {"{open: {set.nonsense: [3]}}", "none of the rows has such a parameter"},
+		"unknown parameter": {"{open: {set.nonsense: [3]}}", "no scheme of this experiment has a parameter"},
 		"bad value":         {"{open: {duration: [soon]}}", `duration: time "soon": want a time`},
 		"contradiction":     {"{open: {switches.pfc-hysteresis: [2KB]}}", "without pfc nothing is paused"},
 		"no list":           {"{open: {duration: 3ms}}", "duration: want a list of values"},

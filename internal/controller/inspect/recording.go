@@ -187,7 +187,7 @@ func openCSVRows(name string, r io.Reader) (*csvRows, error) {
 	for _, column := range recordColumns {
 		i := slices.Index(head, column)
 		if i < 0 && column != wallColumn {
-			return nil, &recordError{File: name, Line: 1, Msg: "no column " + column + ": this is no recording of p4lb inspect"}
+			return nil, &recordError{File: name, Line: 1, Msg: "no column " + column + ": not a recording of p4lb inspect"}
 		}
 		c.at = append(c.at, i)
 	}

@@ -371,7 +371,7 @@ func (c *Conn) streamError(e target.Endpoint, err error) error {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.OK:
 		return &plan.Error{
 			Err:  fmt.Errorf("%w at %s: %s", target.ErrUnreachable, e.Address, LastPart(s.Message())),
-			Hint: "check that a P4Runtime server runs at this address, which the key grpc of the topology sets",
+			Hint: "check that the switch is running; the key grpc of the topology sets its address",
 		}
 	}
 	c.mu.Lock()

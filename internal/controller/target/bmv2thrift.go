@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/controller/plan"
@@ -161,7 +162,7 @@ func (t *Thrift) call(ctx context.Context, f func(*thrift.Client) error) error {
 		if !old {
 			c, err := thrift.Dial(ctx, t.address)
 			if err != nil {
-				return fmt.Errorf("%w by Thrift at %s: %w", ErrUnreachable, t.address, err)
+				return t.unreachable(err)
 			}
 			t.client = c
 		}
@@ -180,7 +181,16 @@ func (t *Thrift) call(ctx context.Context, f func(*thrift.Client) error) error {
 		}
 		t.hangUp()
 		if !old || ctx.Err() != nil {
-			return fmt.Errorf("%w by Thrift at %s: %w", ErrUnreachable, t.address, err)
+			return t.unreachable(err)
 		}
 	}
+}
+
+// unreachable returns the error about a lost connection, with only the system's reason if
+// there is one: the other parts repeat the address.
+func (t *Thrift) unreachable(err error) error {
+	if reason, ok := errors.AsType[syscall.Errno](err); ok {
+		err = reason
+	}
+	return fmt.Errorf("%w over Thrift at %s: %w", ErrUnreachable, t.address, err)
 }

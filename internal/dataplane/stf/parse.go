@@ -99,7 +99,7 @@ var (
 func (st *stmt) checkData() error {
 	switch {
 	case st.op == "packet" && !packetData().MatchString(st.data):
-		return fmt.Errorf("packet data %q is not a string of hexadecimal bytes", st.data)
+		return fmt.Errorf("packet data %q: want bytes of two hexadecimal digits each", st.data)
 	case st.op == "expect" && !expectData().MatchString(st.data):
 		return fmt.Errorf("expected data %q has characters other than digits, * and a final $", st.data)
 	}

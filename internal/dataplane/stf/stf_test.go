@@ -64,7 +64,7 @@ func TestFailuresSayWhere(t *testing.T) {
 		{tablesPacket + "expect 1\nexpect 1", "stf:3: port 1: no packet, expected any"},
 		{tablesPacket + "packet 1 00", "stf: port 1: unexpected packet"},
 		{tablesPacket, ""}, // nobody looks at port 1
-		{"packet 0 0", `stf:1: packet data "0" is not`},
+		{"packet 0 0", `stf:1: packet data "0": want bytes`},
 		{"packet", "stf:1: packet: no port: want packet PORT DATA"},
 		{"expect x 00", `port "x" is not a number`},
 		{"expect 1 0g", `expected data "0G" has characters`},

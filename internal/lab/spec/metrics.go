@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/p4lb/p4lb/internal/text/lists"
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 // A Metric is a number that a run measures.
@@ -146,7 +147,10 @@ func MetricNamed(name string, classes []Class) (Measure, error) {
 	}
 	if i < 0 {
 		names := lists.Map(metrics, func(m Metric) string { return m.Name })
-		return Measure{}, fmt.Errorf("there is no metric %q: there are %s", base, strings.Join(names, ", "))
+		if meant := plain.Nearest(base, names); meant != "" {
+			return Measure{}, fmt.Errorf("there is no metric %q; did you mean %s?", base, meant)
+		}
+		return Measure{}, fmt.Errorf("there is no metric %q (p4lb lab list metrics lists them)", base)
 	}
 	c := Measure{&metrics[i], -1, name}
 	if !byClass {

@@ -111,7 +111,7 @@ func (n Network) make(read Reader) (*fabric.Topology, error) {
 	}
 	p, err := fabric.PresetNamed(n.Name)
 	if err != nil {
-		return nil, fmt.Errorf("no file of that name, and %w (p4lb topo presets lists them)", err)
+		return nil, fmt.Errorf("%w (p4lb topo presets lists them)", err)
 	}
 	return p.Make()
 }

@@ -303,7 +303,7 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 	}
 	for name := range c.Set {
 		if !slices.ContainsFunc(x.Schemes, func(s Scheme) bool { return s.has(name) }) {
-			return src.wrong(own+"set."+name, errors.New("none of the rows has such a parameter"))
+			return src.wrong(own+"set."+name, fmt.Errorf("no scheme of this experiment has a parameter %q", name))
 		}
 	}
 	for _, label := range c.Schemes {

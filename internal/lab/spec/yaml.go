@@ -212,12 +212,12 @@ func (s *Seeds) UnmarshalNode(n tree.Node) error {
 		*s = list
 		return nil
 	}
-	return fmt.Errorf("want how many, up to %d, or a list of different numbers from 1 to 2^64-1 such as [1, 2, 3]", maxSeeds)
+	return fmt.Errorf("want a number of seeds up to %d, or a list of different seeds from 1 to 2^64-1 such as [1, 2, 3]", maxSeeds)
 }
 
-// ParseSeeds reads how many seeds, as 5, or which, as 3,5,8-12.
+// ParseSeeds reads a number of seeds, such as 5, or a list of seeds, such as 3,5,8-12.
 func ParseSeeds(text string) (Seeds, error) {
-	wrong := fmt.Errorf("seeds %q: want how many, up to %d, or which, such as 3,5,8-12", text, maxSeeds)
+	wrong := fmt.Errorf("seeds %q: want a number of seeds up to %d, or a list such as 3,5,8-12", text, maxSeeds)
 	if n, err := strconv.Atoi(text); err == nil {
 		if n < 1 || n > maxSeeds {
 			return nil, wrong

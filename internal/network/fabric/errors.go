@@ -82,5 +82,5 @@ func (r *reporter) err() error {
 	return r.found
 }
 
-// errNoPreset is wrapped by the error about an unknown preset.
-var errNoPreset = errors.New("no such preset")
+// errNoPreset is wrapped by the error about a name that is neither a file nor a preset.
+var errNoPreset = errors.New("there is no file or preset")

@@ -226,7 +226,7 @@ func PresetNamed(name string) (Preset, error) {
 		}
 		names = append(names, p.Name)
 	}
-	err := fmt.Errorf("%w: %q", errNoPreset, name)
+	err := fmt.Errorf("%w %q", errNoPreset, name)
 	if near := plain.Nearest(name, names); near != "" {
 		err = fmt.Errorf("%w; did you mean %s?", err, near)
 	}

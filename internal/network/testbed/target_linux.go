@@ -80,7 +80,7 @@ func (o *Options) usable(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return &plan.Error{
 			Err:  errors.New("the bmv2 target needs root to create network namespaces"),
-			Hint: "run it with sudo, or leave out --target: the embedded switch wants nothing",
+			Hint: "run it with sudo, or use --target embedded, which needs no root",
 		}
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
@@ -93,7 +93,7 @@ func (o *Options) usable(ctx context.Context) error {
 	if err != nil {
 		return &plan.Error{
 			Err:  fmt.Errorf("there is no %s on PATH", o.Program),
-			Hint: "install BMv2 with P4Runtime, or leave out --target: the embedded switch wants nothing",
+			Hint: "install BMv2 with P4Runtime, or use --target embedded, which needs no other software",
 		}
 	}
 	o.Program = path

@@ -135,10 +135,11 @@ func knownHint(err error) string {
 // Refused returns the failure for an address or interface that cannot be
 // opened.
 func Refused(what string, err error) error {
+	code := ExitRefused
 	if _, ok := errors.AsType[*net.AddrError](err); ok {
-		err = errors.New("want HOST:PORT with a port up to 65535, such as 127.0.0.1:9559")
+		code, err = ExitInput, errors.New("want HOST:PORT with a port up to 65535, such as 127.0.0.1:9559")
 	} else if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
-	return &Failure{Code: ExitRefused, Err: fmt.Errorf("%s: %w", what, err)}
+	return &Failure{Code: code, Err: fmt.Errorf("%s: %w", what, err)}
 }

@@ -20,7 +20,7 @@ func (c *Console) Topology(name string) (*fabric.Topology, error) {
 	if name != "-" && (errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir()) {
 		p, err := fabric.PresetNamed(name)
 		if err != nil {
-			return nil, Hinted(fmt.Errorf("no file of that name, and %w", err), "p4lb topo presets lists the presets")
+			return nil, Hinted(err, "p4lb topo presets lists the presets")
 		}
 		return p.Make()
 	}

@@ -135,7 +135,7 @@ func (j *labJob) check(cmd *cobra.Command) error {
 	case j.store != "" && j.resume:
 		return cli.UsageError(cmd, "--resume is for folders: runs in the --store are never repeated")
 	case j.store == "" && j.shardText != "":
-		return cli.UsageError(cmd, "--shard wants a --store, which the shards share")
+		return cli.UsageError(cmd, "--shard requires --store, which the shards share")
 	case j.shardText != "" && (j.watch || j.observe != "" || j.record != "" || j.markdown != "" || j.dir != "" || j.page.Listen != ""):
 		return cli.UsageError(cmd, "--shard only runs a part: lab report writes tables and reports")
 	case j.watch && !slices.Equal(j.worlds, []string{lab.Sim}):
@@ -153,7 +153,7 @@ func (j *labJob) check(cmd *cobra.Command) error {
 	case j.serve.Address != "" && j.serve.Wait > 0 && cmd.Flags().Changed("serve-slow"):
 		return cli.UsageError(cmd, "--serve-slow: not with --serve-wait, which replaces real time: want one of them")
 	case j.watch && !cli.IsTerminal(os.Stdout):
-		return cli.UsageError(cmd, "--watch wants a terminal; --record keeps the same in a file")
+		return cli.UsageError(cmd, "--watch requires a terminal; --record keeps the same in a file")
 	case j.every <= 0:
 		return cli.UsageError(cmd, "--every %v: want a time above 0", j.every)
 	case j.rounds <= 0:

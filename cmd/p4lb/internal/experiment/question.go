@@ -65,7 +65,7 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 func (q *labQuestion) experiment(cmd *cobra.Command) (*spec.Experiment, error) {
 	switch {
 	case q.scheme == "":
-		return nil, cli.UsageError(cmd, "lab wants a --scheme, or a verb: run, paper or list")
+		return nil, cli.UsageError(cmd, "lab requires --scheme, or a verb such as run, paper or list")
 	case q.duration < 0 || q.duration == 0 && cmd.Flags().Changed("duration"):
 		return nil, cli.UsageError(cmd, "--duration %v: want a time above 0", q.duration)
 	}

@@ -24,7 +24,7 @@ nothing. If runs are missing or damaged, it reports how many, and leaves them ou
   p4lb lab report qall-bmv2 --store s3://bucket/runs -o report`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if url == "" {
-				return cli.UsageError(cmd, "lab report wants a --store to look into")
+				return cli.UsageError(cmd, "lab report requires --store")
 			}
 			st, err := openStore(cmd.Context(), url, false)
 			if err != nil {

@@ -87,9 +87,9 @@ writes the tables.`,
 func (s *labSubmit) check(cmd *cobra.Command) error {
 	switch {
 	case s.url == "":
-		return cli.UsageError(cmd, "lab submit wants a --store, which the tasks share")
+		return cli.UsageError(cmd, "lab submit requires --store, which the tasks share")
 	case s.on == "":
-		return cli.UsageError(cmd, "lab submit wants --on %s", strings.Join(cluster.Schedulers, " or --on "))
+		return cli.UsageError(cmd, "lab submit requires --on %s", strings.Join(cluster.Schedulers, " or --on "))
 	case s.job.Shards < 0:
 		return cli.UsageError(cmd, "--shards %d: want at least 1", s.job.Shards)
 	case s.job.Cores < 1:

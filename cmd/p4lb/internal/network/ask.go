@@ -14,8 +14,8 @@ import (
 // bringUp is the time for which a verb waits for a network that is starting.
 const bringUp = 10 * time.Second
 
-// errNoOwner is the error about a network that no process runs.
-var errNoOwner = errors.New("no process runs the network")
+// errNoOwner is the error about a folder without a running network.
+var errNoOwner = errors.New("no network is running that was deployed from this folder")
 
 // ask passes this command line to the process that runs the network.
 func ask(ctx context.Context, c *cli.Console, state string) error {
@@ -26,7 +26,7 @@ func ask(ctx context.Context, c *cli.Console, state string) error {
 			return err
 		}
 		if pid == 0 {
-			return cli.Hinted(errNoOwner, "p4lb deploy does; p4lb ps lists networks")
+			return cli.Hinted(errNoOwner, "p4lb deploy starts one; p4lb ps lists the networks of other folders")
 		}
 		d, _, err = deployed.Read(state)
 		if err == nil {

@@ -67,7 +67,7 @@ func TestUsage(t *testing.T) {
 		args string
 		want string
 	}{
-		{NewObserve, "", "observe wants a file for the dataset"},
+		{NewObserve, "", "observe requires a file for the dataset"},
 		{NewObserve, "-o x.txt", "-o x.txt: want a name that ends in .csv or .parquet"},
 		{NewObserve, "-o x.csv --every 0s", "--every 0s: want a time above 0"},
 		{NewObserve, "-o x.csv --every -1ms", "--every -1ms: want a time above 0"},

@@ -218,9 +218,9 @@ func (j *deployJob) check(cmd *cobra.Command) error {
 	case len(j.programs) > 0:
 		return cli.UsageError(cmd, "--program is for --p4app")
 	case j.request.Scheme == "" && j.request.File == "" && !j.bmv2.remove:
-		return cli.UsageError(cmd, "deploy wants a --scheme")
+		return cli.UsageError(cmd, "deploy requires --scheme")
 	case j.topology == "":
-		return cli.UsageError(cmd, "deploy wants a --topology")
+		return cli.UsageError(cmd, "deploy requires --topology")
 	case j.takeover && j.backup:
 		return cli.UsageError(cmd, "--takeover and --backup exclude each other")
 	case j.dryRun && j.diff:
@@ -279,7 +279,7 @@ func (j *deployJob) checkArch(cmd *cobra.Command) error {
 	case j.target == targetTofino && j.request.StatePath == "ghost":
 		return cli.UsageError(cmd, "--target tofino takes --state-path recirc: the ghost thread needs the numbers of the traffic manager's queues, which are not known here")
 	case j.bfrt && !hardware:
-		return cli.UsageError(cmd, "--bfrt wants --arch tna or t2na: BfRt is for programs for Tofino")
+		return cli.UsageError(cmd, "--bfrt requires --arch tna or t2na: BfRt is for programs for Tofino")
 	case j.target == targetBMv2 && hardware:
 		return cli.UsageError(cmd, "--target bmv2 takes --arch v1model: simple_switch runs no other programs; --target embedded does")
 	}

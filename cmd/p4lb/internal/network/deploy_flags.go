@@ -27,7 +27,7 @@ func (e *embeddedFlags) addFlags(cmd *cobra.Command) {
 // check returns an error for mistakes in the command line.
 func (e *embeddedFlags) check(cmd *cobra.Command, target string) error {
 	if e.bfrt && target != targetEmbedded {
-		return cli.UsageError(cmd, "--bfrt is for --target embedded: --target tofino speaks it by itself")
+		return cli.UsageError(cmd, "--bfrt is for --target embedded: --target tofino always uses BfRt")
 	}
 	return cli.Requires(cmd, target == targetEmbedded, "--target embedded", "any-port", "seed")
 }
@@ -61,9 +61,9 @@ func (t *tofinoFlags) check(cmd *cobra.Command, target string, loads, takeover b
 	case target != targetTofino || len(t.configs) > 0 || !loads:
 		return nil
 	case !t.speaksBfRt():
-		return cli.UsageError(cmd, "--tofino-api p4runtime wants --device-config ROLE=FILE: the compiler of the hardware makes it from what p4lb gen --arch tna writes")
+		return cli.UsageError(cmd, "--tofino-api p4runtime requires --device-config ROLE=FILE: the compiler of the hardware makes it from what p4lb gen --arch tna writes")
 	case takeover:
-		return cli.UsageError(cmd, "--takeover wants --device-config ROLE=FILE: over BfRt a takeover must load a program")
+		return cli.UsageError(cmd, "--takeover requires --device-config ROLE=FILE: over BfRt a takeover must load a program")
 	}
 	return nil
 }

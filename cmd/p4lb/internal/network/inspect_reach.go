@@ -303,7 +303,7 @@ func vanished(err error) error {
 		f.Hint = known.Hint
 	}
 	if errors.Is(err, target.ErrUnreachable) {
-		f.Code, f.Hint = cli.ExitRefused, "is the switch running? embedded switches run while p4lb deploy does"
+		f.Code, f.Hint = cli.ExitRefused, "check that the switch is running; embedded switches run as long as p4lb deploy"
 	}
 	return f
 }

@@ -70,7 +70,7 @@ type observeJob struct {
 func (j *observeJob) check(cmd *cobra.Command) error {
 	switch {
 	case j.file == "":
-		return cli.UsageError(cmd, "observe wants a file for the dataset: -o FILE.csv")
+		return cli.UsageError(cmd, "observe requires a file for the dataset: -o FILE.csv")
 	case cli.RecordFormat(j.file) == "":
 		return cli.UsageError(cmd, "-o %s: want a name that ends in .%s", j.file, strings.Join(inspect.RecordFormats, " or ."))
 	case j.every <= 0:

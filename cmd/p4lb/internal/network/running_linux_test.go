@@ -259,7 +259,7 @@ func TestRequestsOfRunningNetwork(t *testing.T) {
 	r.want("deploy --scheme ecmp --topology net.yaml --any-port --hosts", cli.ExitRefused, "--hosts and --rates cannot change now")
 	r.want("deploy --scheme ecmp --topology net.yaml --any-port --hosts=false --rates=true", cli.ExitRefused, "--hosts and --rates cannot change now")
 	r.want("deploy --scheme nothing --topology net.yaml --any-port --hosts=false --rates=false", cli.ExitInput, "nothing")
-	r.want("deploy", cli.ExitUsage, "deploy wants a --scheme")
+	r.want("deploy", cli.ExitUsage, "deploy requires --scheme")
 	r.want("dance", cli.ExitInput)
 	if d := r.note(); d.Scheme != "ecmp" {
 		t.Errorf("after refusals the scheme is %s", d.Scheme)

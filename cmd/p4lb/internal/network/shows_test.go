@@ -45,8 +45,8 @@ func TestRefusedFlags(t *testing.T) {
 		args string
 		want string
 	}{
-		{NewDeploy, "", "deploy wants a --scheme"},
-		{NewDeploy, "--scheme ecmp", "deploy wants a --topology"},
+		{NewDeploy, "", "deploy requires --scheme"},
+		{NewDeploy, "--scheme ecmp", "deploy requires --topology"},
 		{NewDeploy, deploy + "--program x", "--program is for --p4app"},
 		{NewDeploy, deploy + "--takeover --backup", "--takeover and --backup exclude each other"},
 		{NewDeploy, deploy + "--dry-run --diff", "--dry-run and --diff exclude each other"},
@@ -59,12 +59,12 @@ func TestRefusedFlags(t *testing.T) {
 		{NewDeploy, deploy + "--target p4runtime --bfrt", "--bfrt is for --target embedded"},
 		{NewDeploy, deploy + "--target p4runtime --seed 2", "--seed"},
 		{NewDeploy, deploy + "--target p4runtime --any-port", "--any-port"},
-		{NewDeploy, deploy + "--bfrt", "--bfrt wants --arch tna or t2na"},
+		{NewDeploy, deploy + "--bfrt", "--bfrt requires --arch tna or t2na"},
 		{NewDeploy, deploy + "--device-config leaf=x", "--device-config is for --target tofino"},
 		{NewDeploy, deploy + "--tofino-api p4runtime", "--tofino-api is for --target tofino"},
 		{NewDeploy, deploy + "--target tofino --tofino-api grpc", "--tofino-api grpc: want one of bfrt, p4runtime"},
-		{NewDeploy, deploy + "--target tofino --tofino-api p4runtime", "--tofino-api p4runtime wants --device-config ROLE=FILE"},
-		{NewDeploy, deploy + "--target tofino --takeover", "--takeover wants --device-config ROLE=FILE"},
+		{NewDeploy, deploy + "--target tofino --tofino-api p4runtime", "--tofino-api p4runtime requires --device-config ROLE=FILE"},
+		{NewDeploy, deploy + "--target tofino --takeover", "--takeover requires --device-config ROLE=FILE"},
 		{NewDeploy, deploy + "--target tofino --arch v1model", "--target tofino takes --arch tna or t2na"},
 		{NewDeploy, deploy + "--target bmv2 --arch tna", "--target bmv2 takes --arch v1model"},
 		{NewDeploy, deploy + "--tls-ca x", "--tls-ca"},
