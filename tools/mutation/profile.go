@@ -238,7 +238,11 @@ func (m *measurement) run(r testRun) ([]byte, error) {
 
 // add adds the lines that a test has executed.
 func (m *measurement) add(name string, took time.Duration, failed error) error {
-	if failed != nil {
+	switch {
+	case failed != nil && took >= m.limit:
+		fmt.Printf("%s: left out, it takes longer than %v (-timeout)\n", name, m.limit)
+		return nil
+	case failed != nil:
 		fmt.Printf("%s: left out, it fails without a mutant: %v\n", name, failed)
 		return nil
 	}

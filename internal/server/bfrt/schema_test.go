@@ -66,39 +66,41 @@ func TestSchemaThatLacks(t *testing.T) {
 		r.must(err)
 		var v any
 		r.must(json.Unmarshal(text, &v))
-		cuts(v, table.Name, true, func(where string) {
-			defer func() {
-				if x := recover(); x != nil {
-					t.Errorf("%s: %v\n%s", where, x, debug.Stack())
+		t.Run(table.Type, func(t *testing.T) {
+			cuts(v, table.Name, true, func(where string) {
+				defer func() {
+					if x := recover(); x != nil {
+						t.Errorf("%s: %v\n%s", where, x, debug.Stack())
+					}
+				}()
+				text, err := json.Marshal(v)
+				r.must(err)
+				less := new(bfrt.Table)
+				r.must(json.Unmarshal(text, less))
+				schema := whole
+				schema.Tables = slices.Clone(whole.Tables)
+				schema.Tables[slices.Index(whole.Tables, table)] = less
+				text, err = json.Marshal(schema)
+				r.must(err)
+				if err := r.s.Load(Program{Name: "chip", Schema: text, Binary: program.Binary}); err != nil {
+					return
 				}
-			}()
-			text, err := json.Marshal(v)
-			r.must(err)
-			less := new(bfrt.Table)
-			r.must(json.Unmarshal(text, less))
-			schema := whole
-			schema.Tables = slices.Clone(whole.Tables)
-			schema.Tables[slices.Index(whole.Tables, table)] = less
-			text, err = json.Marshal(schema)
-			r.must(err)
-			if err := r.s.Load(Program{Name: "chip", Schema: text, Binary: program.Binary}); err != nil {
-				return
-			}
-			entity := &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: &wire.TableEntry{TableId: table.ID}}}
-			_ = r.s.Read(&wire.ReadRequest{Target: everywhere, ClientId: 1, Entities: []*wire.Entity{entity}}, sink{ctx: ctx})
-			actions := []uint32{0}
-			if less.ActionSpecs != nil {
-				for _, a := range *less.ActionSpecs {
-					actions = append(actions, a.ID)
+				entity := &wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: &wire.TableEntry{TableId: table.ID}}}
+				_ = r.s.Read(&wire.ReadRequest{Target: everywhere, ClientId: 1, Entities: []*wire.Entity{entity}}, sink{ctx: ctx})
+				actions := []uint32{0}
+				if less.ActionSpecs != nil {
+					for _, a := range *less.ActionSpecs {
+						actions = append(actions, a.ID)
+					}
 				}
-			}
-			for _, a := range actions {
-				for _, kind := range []wire.Update_Type{ins, mod, del} {
-					_, _ = r.s.Write(ctx, &wire.WriteRequest{Target: everywhere, ClientId: 1, Updates: []*wire.Update{
-						update(kind, &wire.TableEntry{TableId: table.ID, Data: &wire.TableData{ActionId: a}}),
-					}})
+				for _, a := range actions {
+					for _, kind := range []wire.Update_Type{ins, mod, del} {
+						_, _ = r.s.Write(ctx, &wire.WriteRequest{Target: everywhere, ClientId: 1, Updates: []*wire.Update{
+							update(kind, &wire.TableEntry{TableId: table.ID, Data: &wire.TableData{ActionId: a}}),
+						}})
+					}
 				}
-			}
+			})
 		})
 	}
 }
