@@ -190,6 +190,43 @@ func TestForeignOneGroup(t *testing.T) {
 	}
 }
 
+// TestForeignFixedChoice: a program that always selects one of a constant number of values gets
+// an entry for each of them, and its routes lead there only if there are several paths.
+func TestForeignFixedChoice(t *testing.T) {
+	const direct = "dst=10.0.1.1/32 hop(port=1)\ndst=10.0.1.2/32 hop(port=2)\n"
+	const four = "slot=0 hop(port=3)\nslot=2 hop(port=3)\nslot=1 hop(port=4)\nslot=3 hop(port=4)"
+	for name, c := range map[string]struct{ ingress, routes, members string }{
+		"an action that selects": {`action spread() { hash(m.slot, HashAlgorithm.crc16, 16w0, { h.ip.src, h.ip.dst }, 32w4); }
+    table routes { key = { h.ip.dst: lpm; } actions = { hop; spread; } }
+    table members { key = { m.slot: exact; } actions = { hop; NoAction; } }
+    apply { switch (routes.apply().action_run) { spread: { members.apply(); } } }`, direct + "dst=10.0.2.0/24 spread()", four},
+		"an action with a first value": {`action first(bit<16> x) { m.slot = x; m.n = 1; }
+    table routes { key = { h.ip.dst: lpm; } actions = { to; first; } }
+    table members { key = { m.slot: exact; } actions = { hop; } }
+    apply { routes.apply(); if (m.n == 1) { random(m.slot, 0, 3); members.apply(); } }`,
+			"dst=10.0.1.1/32 to(port=1, mac=02:00:0a:00:01:01)\ndst=10.0.1.2/32 to(port=2, mac=02:00:0a:00:01:02)\ndst=10.0.2.0/24 first(x=0)", four},
+		"a table of values and hosts": {`table members { key = { h.ip.dst: exact; m.slot: exact; } actions = { hop; } }
+    apply { random(m.slot, 0, 1); members.apply(); }`, "",
+			"dst=10.0.1.1/32 slot=0 hop(port=1)\ndst=10.0.1.1/32 slot=1 hop(port=1)\ndst=10.0.1.2/32 slot=0 hop(port=2)\ndst=10.0.1.2/32 slot=1 hop(port=2)\n" +
+				"dst=10.0.2.1/32 slot=0 hop(port=3)\ndst=10.0.2.1/32 slot=1 hop(port=4)\ndst=10.0.2.2/32 slot=0 hop(port=3)\ndst=10.0.2.2/32 slot=1 hop(port=4)"},
+		"an index of registers": {`register<bit<16>>(1024) seen;
+    table members { key = { m.slot: exact; } actions = { hop; } }
+    apply { hash(m.slot, HashAlgorithm.crc16, 16w0, { h.ip.src }, 32w1024); seen.write((bit<32>)m.slot, 1); members.apply(); }`, "", ""},
+	} {
+		_, p, err := foreignPlan(t, c.ingress, writtenFabric(t))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := rowsOf(p, "l1", "I.routes"); got != c.routes {
+			t.Errorf("%s: routes\n%s\nwant\n%s", name, got, c.routes)
+		}
+		if got := rowsOf(p, "l1", "I.members"); got != c.members {
+			t.Errorf("%s: members\n%s\nwant\n%s", name, got, c.members)
+		}
+	}
+}
+
 // TestSelectorCondition: where chooses among the members of a selector.
 func TestSelectorCondition(t *testing.T) {
 	for where, want := range map[string]string{

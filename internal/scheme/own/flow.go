@@ -48,6 +48,10 @@ type flow struct {
 	// params has the index of the action of each parameter.
 	params map[string]int
 	sums   []sum
+	// ranges has the number of values of each field that is selected from a constant range
+	// from 0, and selects the field that an action selects.
+	ranges  map[string]int
+	selects map[string]string
 }
 
 // A sum is a value that an action computes as the sum of two others.
@@ -64,7 +68,7 @@ func registerName(name string) string { return "register " + name }
 
 // flowOf analyzes the values of a program.
 func flowOf(c *bmv2.Config) *flow {
-	f := &flow{config: c, from: map[string][]string{}, roles: map[string]role{}, index: map[string][]string{}, params: map[string]int{}}
+	f := &flow{config: c, from: map[string][]string{}, roles: map[string]role{}, index: map[string][]string{}, params: map[string]int{}, ranges: map[string]int{}, selects: map[string]string{}}
 	f.givens()
 	for n, a := range slices.Backward(c.Actions) {
 		for i := range a.RuntimeData {
@@ -233,8 +237,10 @@ func (f *flow) primitive(a *bmv2.Action, p *bmv2.Primitive) {
 		}
 	case "modify_field_with_hash_based_offset":
 		f.choice(into(0), leaves(a, arg(1)), leaves(a, arg(3)))
+		f.fixedRange(a, into(0), arg(1), arg(3), 0)
 	case "modify_field_rng_uniform":
 		f.choice(into(0), leaves(a, arg(1)), leaves(a, arg(2)))
+		f.fixedRange(a, into(0), arg(1), arg(2), 1)
 	case "register_read":
 		if to := into(0); to != "" && arg(1) != nil {
 			reg := registerName(arg(1).Name)
@@ -273,6 +279,24 @@ func (f *flow) choice(to string, first, many []string) {
 	for _, name := range first {
 		f.set(name, firstOf)
 	}
+}
+
+// fixedRange records that an action selects a value from a range of constants, from 0 to last +
+// more, exclusive.
+func (f *flow) fixedRange(a *bmv2.Action, to string, first, last *bmv2.Expr, more int) {
+	low, ok := constantOf(first)
+	high, known := constantOf(last)
+	if to != "" && ok && known && low == 0 {
+		f.ranges[to], f.selects[a.Name] = high+more, to
+	}
+}
+
+func constantOf(e *bmv2.Expr) (n int, ok bool) {
+	if e == nil || e.Type != bmv2.TypeHexstr {
+		return 0, false
+	}
+	_, err := fmt.Sscanf(e.Hex, "0x%x", &n)
+	return n, err == nil
 }
 
 // set gives a value a role unless it has one.

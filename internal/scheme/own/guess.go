@@ -72,6 +72,7 @@ type guess struct {
 	includes []string            // include folders, relative to the manifest
 	defines  []string            // macros, as NAME: VALUE
 	perHost  bool                // A path rewrites the destination address, so that each host has its own paths.
+	fixed    string              // the field with a selected value of a constant range, in the key of a table that sets the port
 	notes    map[string]string   // reasons by object
 }
 
@@ -83,6 +84,8 @@ type guessed struct {
 	actions []manifest.Action
 	// each is the repetition of its entries, if they are written out.
 	each string
+	// lines are its entries, if they are complete.
+	lines []string
 }
 
 func (t *guessed) carries(f manifest.Fact) bool {
@@ -160,6 +163,7 @@ func (g *guess) table(t *configv1.Table, actions map[uint32]*configv1.Action) gu
 		out.actions = append(out.actions, made)
 	}
 	fields := g.keys[name]
+	names := lists.Map(t.GetActionRefs(), func(ref *configv1.ActionRef) string { return actions[ref.GetId()].GetPreamble().GetName() })
 	for i, f := range t.GetMatchFields() {
 		value := ""
 		if i < len(fields) {
@@ -182,6 +186,10 @@ func (g *guess) table(t *configv1.Table, actions map[uint32]*configv1.Action) gu
 		out.purpose, out.why = manifest.Member, "its key is the selected path, its actions set the next hop"
 	case len(out.keys) == 1 && key(manifest.EgressPort) && has(manifest.OwnMAC, manifest.NextMAC):
 		out.purpose, out.why = manifest.PortConfig, "its key is a port, its actions set properties of the port"
+	}
+	if g.writesOut(&out, fields, t.GetMatchFields(), names) {
+		out.purpose = manifest.None
+		return out
 	}
 	if f := unknownExact(out.keys, t.GetMatchFields()); out.purpose != manifest.None && f != "" {
 		out.purpose, out.why = manifest.None, fmt.Sprintf("no guess: the values of the exact field %s are unknown, so give entries", f)
@@ -314,6 +322,7 @@ func (g *guess) write(name string) []byte {
 	for _, a := range info.GetActions() {
 		actions[a.GetPreamble().GetId()] = a
 	}
+	g.fixed = g.fixedField(info.GetTables(), actions)
 	var tables []guessed
 	paths := false
 	for _, t := range info.GetTables() {
@@ -367,6 +376,13 @@ func (g *guess) write(name string) []byte {
 func (g *guess) writeTable(line func(why, format string, args ...any), t *configv1.Table, made *guessed, actions map[uint32]*configv1.Action) {
 	name := t.GetPreamble().GetName()
 	line("", "- name: %s", quoted(name))
+	if len(made.lines) > 0 {
+		line("", "  entries:")
+		for _, text := range made.lines {
+			line(made.why, "  - %s", text)
+		}
+		return
+	}
 	if g.perHost && (made.purpose == manifest.Route || made.purpose == manifest.Member) {
 		made.why, made.each = "each host has its own paths, because a path rewrites the host's address", "host"
 		if made.purpose == manifest.Member {
@@ -458,9 +474,11 @@ func (g *guess) writeShape(line func(why, format string, args ...any), t *config
 		return
 	}
 	line("", "  # entries:")
+	// An action without parameters is often the default, unless the table has no other.
+	bare := !slices.ContainsFunc(t.GetActionRefs(), func(ref *configv1.ActionRef) bool { return len(actions[ref.GetId()].GetParams()) > 0 })
 	for _, ref := range t.GetActionRefs() {
 		a := actions[ref.GetId()]
-		if ref.GetScope() == configv1.ActionRef_DEFAULT_ONLY || len(a.GetParams()) == 0 && len(t.GetActionRefs()) > 1 {
+		if ref.GetScope() == configv1.ActionRef_DEFAULT_ONLY || len(a.GetParams()) == 0 && !bare || a.GetPreamble().GetName() == "NoAction" && len(t.GetActionRefs()) > 1 {
 			continue
 		}
 		match := "default: true"
