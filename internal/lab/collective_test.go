@@ -318,6 +318,57 @@ func TestHtsimRCCC(t *testing.T) {
 	}
 }
 
+// TestHtsimFatTree compares a permutation under credit in a fat tree of 128 hosts with the means of
+// 20 runs of uet-htsim. Links carry 97 to 98 % of their rate, so a receiver that grants 1 % more
+// doubles the trimmed packets.
+func TestHtsimFatTree(t *testing.T) {
+	leftToPlainRun(t)
+	there := htsimRuns(t, "means.tsv")
+	const hosts = 128
+	flows := "src,dst,bytes,start_s\n"
+	for i := range hosts {
+		flows += fmt.Sprintf("%d,%d,4000000,0\n", i, (5*i+67)%hosts)
+	}
+	list := filepath.Join(t.TempDir(), "permutation.txt")
+	if err := os.WriteFile(list, []byte(flows), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	x, err := spec.Load("t.yaml", []byte(`
+name: permutation
+topology: {fat-tree: {k: 8, host-rate: 100G, rate: 100G, host-delay: 1us, delay: 1us, queue: 43}}
+traffic: [{file: `+list+`}]
+mtu: 4146
+switches: {marking: dequeue}
+duration: 1ms
+warmup: 0%
+drain: 500ms
+engine: native
+schemes: [ecmp]
+seeds: 2
+metrics: [fct-acked-mean, trimmed]
+cases:
+  - {name: perm128rccc-reps-equal, transport: {kind: uec, mss: 4096, entropy: reps, ports: random, uec: {control: rccc}}}
+`), os.ReadFile, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range run(t, &Runner{}, x).Rows {
+		want := there[row.Case.Name]
+		if want == nil {
+			t.Fatalf("%s: no runs of uet-htsim", row.Case.Name)
+		}
+		trims, fct := 0.0, 0.0
+		for _, r := range row.Runs {
+			trims += r.Metrics["trimmed"] / (1 - r.Metrics["retransmitted"]/100) / 100 * hosts * 977 / float64(len(row.Runs))
+			fct += r.Metrics["fct-acked-mean"] * 1e3 / float64(len(row.Runs))
+		}
+		t.Logf("%s: fct %.1f of %.1f us, %.0f of %.0f trimmed packets", row.Case.Name, fct, want.fct, trims, want.trims)
+		if math.Abs(fct/want.fct-1) > 0.02 || math.Abs(trims/want.trims-1) > 0.3 {
+			t.Errorf("%s: fct %.1f us, %.0f trimmed packets; uet-htsim %.1f us, %.0f: want within 2 and 30 %%", row.Case.Name, fct, trims, want.fct, want.trims)
+		}
+	}
+}
+
 // TestHtsimRing compares rings of eight groups under NSCC with five runs of uet-htsim. One packet
 // in 400 to 800 is trimmed, so that a queue with room for one packet more shows.
 func TestHtsimRing(t *testing.T) {

@@ -308,7 +308,7 @@ func (j *Job) simOptions() sim.Options {
 		o.ECN = sim.ECN{Min: k, Max: k}
 	}
 	o.Trim, o.ECN.ByBDP = j.Case.Trims(), j.Case.MarksByBDP()
-	o.UntilSent = o.Trim
+	o.UntilSent, o.ECN.Fabric = o.Trim, j.Case.MarksFabric()
 	if w.Queue > 0 {
 		o.Queue = fabric.Size(w.Queue * frame)
 	}

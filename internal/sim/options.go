@@ -73,6 +73,9 @@ type ECN struct {
 	// ByBDP sets Min and Max to 0.2 and 0.8 of the bandwidth-delay product of the fastest NIC, in
 	// whole packets.
 	ByBDP bool
+	// Fabric marks no packets on the last link to a host. With RCCC the receiver divides this link
+	// by its grants, and a mark would blame a path for a queue that all paths share.
+	Fabric bool
 }
 
 // Answers configures the treatment of acknowledgments, Nacks and congestion notices. The zero

@@ -21,16 +21,16 @@ const (
 
 // A credit is the sender's part of credit-based congestion control.
 type credit struct {
+	most        int64 // limit of the credit and of requests
 	bytes       int64 // bytes that may be sent; the last packet may exceed them
 	granted     int64 // total granted bytes
 	speculative bool  // the receiver has not answered yet
 	flows       int64 // flows of the host that wait for the NIC
 }
 
-// ask returns the target of a packet. backlog is the number of bytes left to send, and most
-// limits the request.
-func (c *credit) ask(backlog, fresh, most, packet int64) int64 {
-	want := min(backlog, most) - c.bytes
+// ask returns the target of a packet. backlog is the number of bytes left to send.
+func (c *credit) ask(backlog, fresh, packet int64) int64 {
+	want := min(backlog, c.most) - c.bytes
 	if c.speculative && fresh > 0 {
 		want = max(want, packet)
 	}
@@ -46,16 +46,18 @@ func (c *credit) answered() {
 }
 
 // grant adds the credit of a grant, which carries the total.
-func (c *credit) grant(total, most int64) {
-	c.bytes = min(c.bytes+max(0, total-c.granted), most)
+func (c *credit) grant(total int64) {
+	c.bytes = min(c.bytes+max(0, total-c.granted), c.most)
 	c.granted = max(c.granted, total)
 }
 
-// heed processes the target in a packet. If the sender repeats packets, the receiver sends the
-// total again, because a grant may be lost.
+// heed processes the target in a packet. A higher target requests a grant, even if earlier grants
+// cover it: the receiver then repeats the total. It also repeats the total if the sender repeats
+// packets, because a grant may be lost.
 func (c *creditor) heed(p *Packet) {
+	higher := p.Ack > c.target
 	c.target = max(c.target, p.Ack)
-	if (c.target > c.granted || p.Number > 0 || p.Trimmed != notTrimmed) && !c.queued {
+	if (higher || p.Number > 0 || p.Trimmed != notTrimmed) && !c.queued {
 		c.queued, c.idle = true, false
 		from := c.flow.Dst.credits()
 		from.asking.push(c)

@@ -230,6 +230,9 @@ func (o *Port) scale() {
 // averaging, as switches do for DCTCP and DCQCN.
 func (s *Switch) marks(o *Port, bytes int) bool {
 	e := s.net.opts.ECN
+	if e.Fabric && o.peer != nil && o.peer.host != nil {
+		return false
+	}
 	if o.rateShare != 1 {
 		e.Min, e.Max = fabric.Size(float32(e.Min)*o.rateShare), fabric.Size(float32(e.Max)*o.rateShare)
 	}

@@ -86,7 +86,7 @@ const (
 	nsccControl UECControl = iota // by queueing delay and marks (UE specification 1.0)
 	perMark                       // uet-htsim's dctcp: grow by a packet per unmarked window, shrink by a third of the marked bytes
 	constantWnd                   // keep the initial window
-	rccc                          // no window: receivers grant credit
+	UECCredit                     // no window: receivers grant credit
 )
 
 // A UECLoss selects how a sender detects losses. All packets also have a timer.

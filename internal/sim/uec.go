@@ -59,8 +59,9 @@ func newUECSender(t *Tuning, c *FlowStats, size, line int64) *uecSender {
 	s := &uecSender{t: t, c: c, size: size, segment: int64(t.Segment), headers: int64(t.UEC.Headers)}
 	s.packets = (size-1)/s.segment + 1
 	s.w = newWindow(t, line)
-	if t.UEC.Control == rccc {
-		s.credit = &credit{bytes: max(s.w.most, s.w.packet), speculative: true}
+	if t.UEC.Control == UECCredit {
+		s.credit = &credit{most: max(s.w.most, s.w.packet), speculative: true}
+		s.credit.bytes = s.credit.most
 	}
 	s.records = make([]uecRecord, 16)
 	return s
@@ -125,7 +126,7 @@ func (s *uecSender) emit(now time.Duration, p *Packet) {
 	if c := s.credit; c != nil {
 		c.bytes -= wire
 		rest := max(0, s.size-s.next*s.segment) + (s.packets-s.next)*s.headers
-		p.Ack = c.ask(rest+int64(s.again)*s.w.packet, rest, s.w.most, s.w.packet)
+		p.Ack = c.ask(rest+int64(s.again)*s.w.packet, rest, s.w.packet)
 		p.Echo = !fresh || s.next == s.packets || c.bytes <= 0
 	}
 	s.c.Sent++
@@ -185,7 +186,7 @@ func (s *uecSender) receive(now time.Duration, a *Packet) {
 	if s.credit != nil {
 		s.credit.answered()
 		if a.Kind == grant {
-			s.credit.grant(a.Ack, s.w.most)
+			s.credit.grant(a.Ack)
 			return
 		}
 	}

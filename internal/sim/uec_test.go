@@ -176,7 +176,7 @@ func TestUECLosses(t *testing.T) {
 // TestUECRepeatWithoutAck: with credit, too, a repeated packet asks for an acknowledgment, or its
 // timer expires before the receiver has AckBytes bytes to acknowledge.
 func TestUECRepeatWithoutAck(t *testing.T) {
-	_, s, _, _ := uecCable(t, 100*segment, func(u *Tuning) { u.UEC.Control = rccc })
+	_, s, _, _ := uecCable(t, 100*segment, func(u *Tuning) { u.UEC.Control = UECCredit })
 	var first, again Packet
 	s.emit(0, &first)
 	s.receive(5*µs, &Packet{Kind: grant, Ack: 10 * segment})
@@ -184,6 +184,32 @@ func TestUECRepeatWithoutAck(t *testing.T) {
 	s.emit(6*µs, &again)
 	if again.Seq != 0 || first.Echo || !again.Echo {
 		t.Errorf("packet %d asks for an acknowledgment: %v, repeated as %d: %v: want only the repeated one to", first.Seq/segment, first.Echo, again.Seq/segment, again.Echo)
+	}
+}
+
+// TestCreditRepeatsTotal: a higher target requests a grant although earlier grants cover it. Each
+// such grant takes its time, so that receivers grant less than their line while senders have
+// credit left.
+func TestCreditRepeatsTotal(t *testing.T) {
+	h := &Host{net: &Network{}}
+	h.creditors = &creditors{host: h, plan: func(time.Duration) {}}
+	c := &creditor{flow: &Flow{Dst: h}, target: 1024, granted: 4096}
+	if c.heed(&Packet{Ack: 1024}); c.queued {
+		t.Error("the same target again requests a grant")
+	}
+	if c.heed(&Packet{Ack: 2048}); !c.queued || c.target != 2048 {
+		t.Errorf("target %d, requests a grant: %v: want a request for 2048", c.target, c.queued)
+	}
+}
+
+// TestCreditMost: a round trip shorter than the base RTT does not reduce the credit.
+func TestCreditMost(t *testing.T) {
+	_, s, _, _ := uecCable(t, 1000*segment, func(u *Tuning) { u.UEC.Control = UECCredit })
+	most := s.credit.most
+	s.w.fastest(s.w.base / 4)
+	s.receive(5*µs, &Packet{Kind: grant, Ack: 2 * most})
+	if s.credit.bytes != most {
+		t.Errorf("%d bytes of credit: want %d", s.credit.bytes, most)
 	}
 }
 

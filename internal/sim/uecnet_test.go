@@ -54,6 +54,25 @@ func TestUECEngines(t *testing.T) {
 	}
 }
 
+// TestUECMarksFabric: with ECN.Fabric, the last link of an incast marks nothing.
+func TestUECMarksFabric(t *testing.T) {
+	topo := leafSpine(t, uecFabric())
+	for _, fabric := range []bool{false, true} {
+		o := sim.Options{Seed: 3, Trim: true, UntilSent: true, ECN: sim.ECN{ByBDP: true, Dequeue: true, Fabric: fabric}}
+		var steps []sim.Step
+		for from := 1; from < 4; from++ { // below one leaf
+			steps = append(steps, sim.Step{FlowSpec: sim.FlowSpec{From: fmt.Sprint("h", from), To: "h4", Bytes: 200_000, Transport: sim.UltraEthernet, Tuning: &sim.Tuning{}}})
+		}
+		marked := int64(0)
+		for _, f := range runSteps(t, topo, "ecmp", o, loadModels, steps) {
+			marked += f.Marked
+		}
+		if (marked == 0) != fabric {
+			t.Errorf("fabric alone marks: %v: %d marked packets", fabric, marked)
+		}
+	}
+}
+
 // TestUECParts gives the same results on one core and on two.
 func TestUECParts(t *testing.T) {
 	topo := leafSpine(t, uecFabric())

@@ -244,6 +244,12 @@ func (s *Setting) MarksByBDP() bool {
 	return s.Switches.ECN == 0 && s.Switches.KMax == 0 && s.Uses("uec") && !s.marks()
 }
 
+// MarksFabric reports whether only links between switches mark packets by default: receivers grant
+// credit for their own link.
+func (s *Setting) MarksFabric() bool {
+	return s.MarksByBDP() && s.Transport.UEC.Control == sim.UECControls()[sim.UECCredit]
+}
+
 // Uses reports whether flows have a kind of transport.
 func (s *Setting) Uses(kind string) bool {
 	return s.Transport.Kind == kind || slices.ContainsFunc(s.Traffic, func(t Traffic) bool { return t.Kind == kind })

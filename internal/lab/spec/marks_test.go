@@ -32,5 +32,12 @@ func TestMarksByBDP(t *testing.T) {
 		if got := s.MarksByBDP(); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
+		if s.MarksFabric() {
+			t.Errorf("%+v: only the fabric marks although senders react to marks of all links", test)
+		}
+		s.Transport.UEC.Control = "rccc"
+		if got := s.MarksFabric(); got != test.want {
+			t.Errorf("%+v, credit: only the fabric marks: %v", test, got)
+		}
 	}
 }
