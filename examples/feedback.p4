@@ -1,15 +1,15 @@
-// The shorter of two queues, by feedback.
+// Sends packets to the shorter of two queues, by feedback.
 //
-// Ingress chooses the port, but only egress sees how long its queue is. So
-// egress clones each packet, and the clone carries the queue's length back to
-// ingress: it is recirculated, ingress stores what it reports, and drops it.
+// Ingress chooses the port, but only egress knows the length of its queue. So
+// egress clones each packet. The clone carries the length of the queue and is
+// recirculated. Ingress stores the length and drops the clone.
 #include <core.p4>
 #include <v1model.p4>
 
 const bit<9> UPLINK_A = 1;
 const bit<9> UPLINK_B = 2;
 
-// Its port has no link: clones only pass through its queue.
+// The port of this session has no link: clones only pass through its queue.
 const bit<32> FEEDBACK_SESSION = 250;
 
 const bit<32> INSTANCE_EGRESS_CLONE = 2;
@@ -25,7 +25,7 @@ struct headers_t {
     ethernet_t ethernet;
 }
 
-// What a clone carries back.
+// The report that a clone carries.
 struct metadata_t {
     @field_list(1)
     bit<9> port;
@@ -46,7 +46,7 @@ parser FeedbackParser(packet_in pkt,
 control FeedbackIngress(inout headers_t hdr,
                         inout metadata_t meta,
                         inout standard_metadata_t std) {
-    // Packets waiting for each port, when it last reported.
+    // The length of the queue of each port, in packets, from its last report.
     register<bit<19>>(512) depths;
 
     action store_report() {

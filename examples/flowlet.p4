@@ -1,11 +1,11 @@
 // Flowlet switching over equal-cost next hops.
 //
 // A flow is the 5-tuple. A pause longer than the flowlet timeout ends a
-// flowlet: what follows may take another path without overtaking what went
-// before. Two registers per flow slot carry that from packet to packet: when
-// the slot was last used, and the number of its current flowlet. The number
-// enters the hash that picks the next hop, so all packets of one flowlet agree
-// and the next flowlet chooses afresh.
+// flowlet. The next packets may then take another path, because they cannot
+// overtake the earlier ones. Two registers store, for each slot of flows, the
+// time of the last packet and the number of the current flowlet. The number is
+// part of the hash that selects the next hop. All packets of a flowlet therefore
+// take the same next hop, and the next flowlet may take another.
 //
 // Sections: constants, headers, parser, checksums, ingress, egress, deparser.
 #include <core.p4>
@@ -21,7 +21,7 @@
 #define FLOW_SLOTS 8192
 #endif
 
-// A queue longer than this many packets marks what passes it.
+// Packets that pass a queue longer than this number of packets are marked.
 #ifndef ECN_THRESHOLD
 #define ECN_THRESHOLD 20
 #endif
@@ -133,7 +133,7 @@ parser FlowletParser(packet_in pkt,
         }
     }
 
-    // Only a first fragment without options has its ports where we look.
+    // Only first fragments without options have the ports at this offset.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
@@ -226,8 +226,8 @@ control FlowletIngress(inout headers_t hdr,
         size = 4096;
     }
 
-    // The slot of the flow, and whether the flow has paused. A slot that was
-    // never used stays at flowlet 0: there is nothing that could be overtaken.
+    // Finds the slot of the flow, and whether the flow has paused. A slot that was
+    // never used stays at flowlet 0, because it has no packets to overtake.
     action find_flowlet() {
         hash(meta.slot, HashAlgorithm.crc32, 32w0,
              {
@@ -346,7 +346,7 @@ control FlowletEgress(inout headers_t hdr,
     apply {
         ports.apply();
         sent.count((bit<32>)std.egress_port);
-        // ECN 0 says that the sender would not understand the mark.
+        // With ECN 0 the sender does not support marks.
         if (hdr.ipv4.ecn != 0 && std.enq_qdepth > ECN_THRESHOLD) {
             hdr.ipv4.ecn = ECN_CE;
         }

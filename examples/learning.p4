@@ -1,6 +1,6 @@
-// A learning Ethernet switch: known destinations go out of one port, unknown
-// ones are flooded, and each source that is new at its port is reported to the
-// controller in a digest, so that it can add the entries for it.
+// A learning Ethernet switch. It sends frames for known destinations to one port
+// and floods frames for unknown ones. If a source is new at its port, it sends a
+// digest to the controller, which then adds the entries for this source.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -22,7 +22,7 @@ struct headers_t {
 
 struct metadata_t {}
 
-// What the controller is told of a source.
+// The digest about a new source.
 struct learned_t {
     mac_t  mac;
     port_t port;
@@ -45,8 +45,8 @@ control LearningIngress(inout headers_t hdr,
         digest<learned_t>(1, {hdr.ethernet.src, std.ingress_port});
     }
 
-    // Hits where the source is known at this very port; a host that has moved
-    // misses and is learned again.
+    // Hits if the source is known at this port. A host that has moved to another
+    // port misses and is learned again.
     table sources {
         key = {
             hdr.ethernet.src: exact;
@@ -94,7 +94,7 @@ control LearningEgress(inout headers_t hdr,
                        inout metadata_t meta,
                        inout standard_metadata_t std) {
     apply {
-        // Nothing goes back to where it came from, flooded or not.
+        // Drop frames that would return to the port from which they came.
         if (std.egress_port == std.ingress_port) {
             mark_to_drop(std);
         }

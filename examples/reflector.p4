@@ -1,4 +1,4 @@
-// Sends every Ethernet frame back where it came from, addresses swapped.
+// Returns every Ethernet frame to its sender, with swapped addresses.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -28,7 +28,7 @@ control ReflectorIngress(inout headers_t hdr,
                          inout metadata_t meta,
                          inout standard_metadata_t std) {
     apply {
-        // A frame too short for an Ethernet header has nowhere to go back to.
+        // Drop frames that are too short for an Ethernet header.
         if (!hdr.ethernet.isValid()) {
             mark_to_drop(std);
             return;

@@ -1,5 +1,5 @@
 // An IPv4 router: longest-prefix match, next hops, TTL and header checksum.
-// A packet that it cannot route is dropped, and counted with the reason.
+// It drops packets that it cannot route, and counts them by reason.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -69,7 +69,7 @@ parser RouterParser(packet_in pkt,
         }
     }
 
-    // Options follow the fixed header, ihl counts words of 32 bits.
+    // Options follow the fixed header; ihl counts words of 32 bits.
     state options {
         pkt.extract(hdr.options, ((bit<32>)hdr.ipv4.ihl - 5) * 32);
         transition accept;

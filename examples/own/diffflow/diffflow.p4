@@ -1,11 +1,11 @@
 // DiffFlow: short flows stay on one path, long ones are spread packet by packet.
 //
 // After Carpio, Engelmann and Jukan, DiffFlow: Differentiating Short and Long
-// Flows for Load Balancing in Data Center Networks, GLOBECOM 2016. A flow counts
-// as long once it has sent LONG_FLOW bytes; the paper has its hosts' switch
-// detect that, as this one does. Short flows, of which there are most, see no
-// reordering; the few long ones, which carry most of the bytes, fill all paths
-// alike.
+// Flows for Load Balancing in Data Center Networks, GLOBECOM 2016. A flow is long
+// when it has sent LONG_FLOW bytes. As in the paper, the switch of the sending
+// host detects this. Most flows are short and are not reordered. The few long
+// flows carry most of the bytes, and spreading their packets loads all paths
+// equally.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -13,12 +13,12 @@ const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<8>  PROTO_TCP      = 6;
 const bit<8>  PROTO_UDP      = 17;
 
-// Slots of the flow table. Flows that share one count together: then one is
-// taken for long too early, which costs it reordering and nothing else.
+// Slots of the flow table. Flows in the same slot are counted together, so a flow
+// may be taken for long too early. Its packets may then be reordered.
 #define FLOW_SLOTS 16384
 #define LONG_FLOW  100000
 
-// A flow that has been silent for so long begins anew, in us.
+// After a pause of this length, in us, the count of a flow starts again at 0.
 #define FORGET_AFTER 200000
 
 header Ethernet_h {
@@ -55,9 +55,9 @@ struct Headers {
 }
 
 struct Meta {
-    bit<16> pathSet;   // which set of paths; 0: the route has only one
+    bit<16> pathSet;   // number of the set of paths; 0: the route has one path
     bit<16> pathCount;
-    bit<16> path;      // the one taken
+    bit<16> path;      // the chosen path
     bit<32> flow;      // slot in the flow table
 }
 
@@ -93,8 +93,8 @@ control Verify(inout Headers h, inout Meta m) {
 }
 
 control Route(inout Headers h, inout Meta m, inout standard_metadata_t std) {
-    register<bit<32>>(FLOW_SLOTS) flowBytes; // sent since the flow began
-    register<bit<48>>(FLOW_SLOTS) flowSeen;  // when it sent last, us
+    register<bit<32>>(FLOW_SLOTS) flowBytes; // bytes sent since the flow began
+    register<bit<48>>(FLOW_SLOTS) flowSeen;  // time of its last packet, us
 
     action discard() {
         mark_to_drop(std);

@@ -1,12 +1,12 @@
 /* tinyflow.p4 - TinyFlow on Tofino.
  *
  * Xu and Li, "TinyFlow: Breaking Elephants Down Into Mice in Data Center
- * Networks", LANMAN 2014: an elephant gets a new random path every 10 KB, so that
- * it looks to the network like many mice. A mouse, shorter than that, stays where
- * the first draw put it.
+ * Networks", LANMAN 2014: a long flow ("elephant") gets a new random path every
+ * 10 KB, and so resembles many short flows ("mice"). Flows shorter than 10 KB keep
+ * their first path.
  *
- * One cell per flow holds the bytes left of the present piece, another the path
- * number that the piece was given.
+ * For each flow, one register holds the bytes left of the current piece, another
+ * the number of its path.
  */
 #include <core.p4>
 #include <tna.p4>

@@ -1,4 +1,4 @@
-// What the programs of both roles share: headers, parser, checksum.
+// The headers, parser and checksum of both programs.
 
 header ethernet {
     bit<48> to;

@@ -1,28 +1,28 @@
-// twochoice, in leaves: a flow takes the less used of two uplinks.
+// twochoice, the program of leaves: a flow takes the less used of two uplinks.
 //
-// The balls-into-bins result that DRILL and others build on, with the bytes that
-// the leaf itself has sent lately as the load: no queue is read and nobody is
-// asked. Two hashes name two uplinks, the flow takes the one with fewer bytes,
-// and keeps it until it pauses.
+// Two hashes select two uplinks. The flow takes the one over which this leaf has
+// recently sent fewer bytes, and keeps it until the flow pauses. This is the
+// "power of two choices", as in DRILL, but the load is the leaf's own count of
+// bytes: it reads no queues and needs no messages from other switches.
 #include <core.p4>
 #include <v1model.p4>
 
 struct local {
-    bit<48> pause;  // that ends a burst, us: the controller sets it
+    bit<48> pause;  // in us; a longer pause ends a burst. The controller sets it
     bit<32> first;  // number of the destination's first uplink
-    bit<32> many;   // how many it has
-    bit<32> uplink; // the one taken
+    bit<32> many;   // number of the destination's uplinks
+    bit<32> uplink; // the chosen uplink
 }
 
 #include "common.p4"
 
 control balance(inout packet k, inout local l, inout standard_metadata_t s) {
-    // The flow's uplink, and when its last packet was.
+    // For each flow, its uplink and the time of its last packet.
     register<bit<32>>(8192) chosen;
     register<bit<48>>(8192) last;
 
-    // Bytes sent over each uplink, and when they were halved. Halving them at
-    // intervals makes old traffic count less.
+    // For each uplink, the bytes sent and the time at which they were last halved.
+    // Halving them periodically makes old traffic count less.
     register<bit<32>>(256) sent;
     register<bit<48>>(256) halved;
 

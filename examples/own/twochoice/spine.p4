@@ -1,4 +1,4 @@
-// twochoice, in spines: there is one way down to each leaf.
+// twochoice, the program of spines: one path leads down to each leaf.
 #include <core.p4>
 #include <v1model.p4>
 
