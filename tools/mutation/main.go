@@ -1,6 +1,6 @@
 // Command mutation measures how many changes to the code the tests detect.
 //
-//	mutation [-n N] [-seed S] [-group LIST] [-packages N] [-timeout TIME] [-limit TIME] [-at FILE:LINE]
+//	mutation [-n N] [-seed S] [-group LIST] [-packages N] [-timeout TIME] [-limit TIME] [-short] [-at FILE:LINE]
 //
 // A mutant is a copy of the code with one expression or statement changed. For each
 // mutant, the command runs the tests that execute the changed line, the package's
@@ -34,9 +34,13 @@ type options struct {
 	n, packages    int
 	seed           uint64
 	timeout, limit time.Duration
+	short          bool
 	groups         []string
 	at, cache      string
 }
+
+// shortFlag returns the flag of test binaries for short tests.
+func (o *options) shortFlag() string { return fmt.Sprintf("-test.short=%v", o.short) }
 
 func main() {
 	o := options{}
@@ -44,6 +48,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the sample")
 	flag.DurationVar(&o.timeout, "timeout", time.Minute, "leave out tests that take longer than this `TIME`")
 	flag.DurationVar(&o.limit, "limit", 3*time.Minute, "run tests for at most this `TIME` per mutant, the cheapest packages first")
+	flag.BoolVar(&o.short, "short", false, "run only short tests: faster, but many tests of whole experiments are missing")
 	flag.IntVar(&o.packages, "packages", 0, "run the tests of the `N` nearest packages only (0: of all)")
 	groups := flag.String("group", defaultGroups, "`LIST` of package folders with their subfolders; + joins folders of one group")
 	flag.StringVar(&o.at, "at", "", "try all mutants of one line, `FILE:LINE`")

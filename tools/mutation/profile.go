@@ -139,7 +139,7 @@ func (t *tests) used(q testPackage) []string {
 // sum returns a hash of the files that determine a profile.
 func (t *tests) sum(q testPackage) (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, "1", q.path, t.options.timeout)
+	fmt.Fprintln(h, "1", q.path, t.options.timeout, t.options.short)
 	for _, p := range t.used(q) {
 		folder := filepath.Join(t.original, strings.TrimPrefix(p, t.module))
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -178,7 +178,7 @@ func (t *tests) measure(q testPackage) (*profile, error) {
 		return nil, err
 	}
 	defer os.Remove(binary)
-	m := measurement{dir: filepath.Join(t.original, strings.TrimPrefix(q.path, t.module)), binary: binary, module: t.module, limit: t.options.timeout,
+	m := measurement{dir: filepath.Join(t.original, strings.TrimPrefix(q.path, t.module)), binary: binary, module: t.module, limit: t.options.timeout, short: t.options.shortFlag(),
 		data: filepath.Join(t.changed, ".tests", "data"), lines: map[string]map[[2]int][]int{}}
 	out, err := runTests(m.dir, t.options.timeout, nil, binary, "-test.list=^(Test|Example|Fuzz)")
 	if err != nil {
@@ -196,10 +196,10 @@ func (t *tests) measure(q testPackage) (*profile, error) {
 }
 
 type measurement struct {
-	dir, binary, data, module string
-	limit                     time.Duration
-	tests                     []testTime
-	lines                     map[string]map[[2]int][]int
+	dir, binary, data, module, short string
+	limit                            time.Duration
+	tests                            []testTime
+	lines                            map[string]map[[2]int][]int
 }
 
 // test measures a test. If it takes long, it measures each of its subtests.
@@ -233,7 +233,7 @@ func (m *measurement) run(r testRun) ([]byte, error) {
 	if err := os.MkdirAll(m.data, 0o755); err != nil {
 		return nil, err
 	}
-	return runTests(m.dir, m.limit, []string{"GOCOVERDIR=" + m.data}, m.binary, "-test.v", "-test.gocoverdir="+m.data, "-test.run="+r.pattern())
+	return runTests(m.dir, m.limit, []string{"GOCOVERDIR=" + m.data}, m.binary, m.short, "-test.v", "-test.gocoverdir="+m.data, "-test.run="+r.pattern())
 }
 
 // add adds the lines that a test has executed.

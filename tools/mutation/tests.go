@@ -253,17 +253,17 @@ func (t *tests) test(m *mutant, pkg string, r testRun) ([]byte, error) {
 		}
 	}
 	limit := 10*r.took + 10*time.Second
-	return runTests(filepath.Join(t.changed, strings.TrimPrefix(pkg, t.module)), limit, nil, binary, "-test.run="+r.pattern(), "-test.failfast")
+	return runTests(filepath.Join(t.changed, strings.TrimPrefix(pkg, t.module)), limit, nil, binary, t.options.shortFlag(), "-test.run="+r.pattern(), "-test.failfast")
 }
 
 // maxMemory limits the virtual memory of tests, in KiB: a mutant may allocate without end.
 const maxMemory = "16000000"
 
-// runTests runs a test binary with short tests and returns its output.
+// runTests runs a test binary and returns its output.
 func runTests(dir string, limit time.Duration, env []string, binary string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit+10*time.Second)
 	defer cancel()
-	args = append([]string{"-c", `ulimit -v ` + maxMemory + ` 2>/dev/null; exec "$@"`, "sh", binary, "-test.short", "-test.timeout=" + limit.String()}, args...)
+	args = append([]string{"-c", `ulimit -v ` + maxMemory + ` 2>/dev/null; exec "$@"`, "sh", binary, "-test.timeout=" + limit.String()}, args...)
 	cmd := exec.CommandContext(ctx, "sh", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
