@@ -57,7 +57,8 @@ var ways = []struct {
 	open func(*interfacePort, *net.Interface) (exchange, error)
 }{
 	{"xdp", func(_ *interfacePort, link *net.Interface) (exchange, error) { return newXDP(link) }},
-	{"packet", func(p *interfacePort, link *net.Interface) (exchange, error) { return newPacketRing(p.fd, link) }},
+	{"packet", func(p *interfacePort, link *net.Interface) (exchange, error) { return newPacketRing(p.fd, link, false) }},
+	{"offload", func(p *interfacePort, link *net.Interface) (exchange, error) { return newPacketRing(p.fd, link, true) }},
 }
 
 // openInterface opens an interface with the given exchange, or with the best

@@ -15,6 +15,10 @@ import (
 // the kernel, without a system call per packet under load. Packets to send are
 // collected and passed to the kernel in one call.
 //
+// Each packet has a packetHeader, in the ring and in messages to the kernel. A packet
+// larger than a frame, such as a TCP packet for the splitter, waits in the socket's
+// queue, and its frame has a flag.
+//
 // The ring has version 2. Version 3 uses memory better, but it reports a block
 // only when it is full or after a timer of at least a millisecond, which would
 // delay a single packet at every hop.
@@ -26,11 +30,12 @@ type packetRing struct {
 
 	frameSize, frames int
 	vlan              []byte // buffer for a packet with its tag inserted
+	large             []byte // buffer for a packet larger than a frame
+	splitter
 
-	out  []byte // packets to send, concatenated
-	ends []int
-	msgs []mmsghdr
-	vecs []unix.Iovec
+	joiner // packets to send
+	msgs   []mmsghdr
+	vecs   []unix.Iovec
 
 	unread, unsent uint64 // lost packets
 }
@@ -38,6 +43,7 @@ type packetRing struct {
 const (
 	ringBytes  = 4 << 20
 	sendBuffer = 4 << 20
+	queueBytes = 4 << 20 // of packets larger than a frame
 
 	vlanTag       = 4
 	ethernetHosts = 12 // length of the addresses before the tag
@@ -50,15 +56,23 @@ type mmsghdr struct {
 	_   [4]byte
 }
 
-// newPacketRing makes a packet socket receive from an interface.
-func newPacketRing(fd int, link *net.Interface) (exchange, error) {
-	p := &packetRing{fd: fd}
+// newPacketRing makes a packet socket receive from an interface. joins combines TCP segments
+// to send.
+func newPacketRing(fd int, link *net.Interface, joins bool) (exchange, error) {
+	p := &packetRing{fd: fd, joiner: joiner{joins: joins}, large: make([]byte, packetHeaderLen+maxPacket+vlanTag)}
+	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
+		return nil, fmt.Errorf("asking for the state of checksums: %w", err)
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_COPY_THRESH, 1); err != nil {
+		return nil, fmt.Errorf("asking for packets larger than a frame: %w", err)
+	}
 	if err := p.makeRing(link.MTU); err != nil {
 		return nil, fmt.Errorf("making the receive ring: %w", err)
 	}
-	// Both are optional: older kernels lack the first.
+	// These are optional: older kernels lack the first, and the others need privileges.
 	unix.SetsockoptInt(p.fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1)
 	unix.SetsockoptInt(p.fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer)
+	unix.SetsockoptInt(p.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, queueBytes)
 	if err := unix.Bind(p.fd, &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: link.Index}); err != nil {
 		p.free()
 		return nil, err
@@ -110,11 +124,9 @@ func (p *packetRing) collect(burst [][]byte) ([][]byte, bool) {
 		if atomic.LoadUint32(&h.Status)&unix.TP_STATUS_USER == 0 {
 			break
 		}
-		if packet := p.packet(p.next, h); packet != nil {
-			burst = append(burst, packet)
-		}
+		burst = p.receive(burst, h)
 		p.next = (p.next + 1) % p.frames
-		if len(p.vlan) > 0 {
+		if len(p.vlan) > 0 || len(burst) >= maxBurst {
 			break // only one packet per burst can use vlan
 		}
 	}
@@ -127,22 +139,46 @@ func (p *packetRing) header(frame int) *unix.Tpacket2Hdr {
 	return (*unix.Tpacket2Hdr)(unsafe.Pointer(&p.ring[frame*p.frameSize]))
 }
 
-// packet returns the packet in a frame, or nil if the host has sent it itself
-// or it does not fit.
+// receive appends the packet of the next frame to burst: whole, or in segments if the kernel has left
+// segmentation to the interface. Packets that the host has sent itself through the interface do
+// not count.
 //
 // Hostile input: the bytes and the length of the packet. The kernel writes Mac and
 // Snaplen, and slicing checks both against the ring.
-func (p *packetRing) packet(frame int, h *unix.Tpacket2Hdr) []byte {
+func (p *packetRing) receive(burst [][]byte, h *unix.Tpacket2Hdr) [][]byte {
 	const address = (unix.SizeofTpacket2Hdr + unix.TPACKET_ALIGNMENT - 1) &^ (unix.TPACKET_ALIGNMENT - 1)
-	from := (*unix.RawSockaddrLinklayer)(unsafe.Pointer(&p.ring[frame*p.frameSize+address]))
-	if from.Pkttype == unix.PACKET_OUTGOING || h.Snaplen < h.Len {
-		return nil
+	frame := p.ring[p.next*p.frameSize:][:p.frameSize]
+	from := (*unix.RawSockaddrLinklayer)(unsafe.Pointer(&frame[address]))
+	packet := frame[h.Mac-packetHeaderLen:][:packetHeaderLen+h.Snaplen]
+	isLarge := h.Status&unix.TP_STATUS_COPY != 0
+	if isLarge {
+		n, _, err := unix.Recvfrom(p.fd, p.large, unix.MSG_DONTWAIT)
+		if err != nil || n < packetHeaderLen {
+			p.unread++
+			return burst
+		}
+		packet = p.large[:n]
 	}
-	data := p.ring[frame*p.frameSize+int(h.Mac):][:h.Snaplen]
-	if h.Status&unix.TP_STATUS_VLAN_VALID == 0 || len(data) < ethernetHosts {
-		return data
+	if from.Pkttype == unix.PACKET_OUTGOING {
+		return burst
 	}
-	return p.tagged(data, h)
+	if !isLarge && h.Snaplen < h.Len {
+		p.unread++
+		return burst
+	}
+	head, packet := readPacketHeader(packet), packet[packetHeaderLen:]
+	if h.Status&unix.TP_STATUS_VLAN_VALID != 0 && len(packet) >= ethernetHosts {
+		packet = p.tagged(packet, h)
+		head.sumFrom += vlanTag
+	}
+	if isLarge && head.kind == kindNone {
+		packet = p.keep(packet) // the next large packet replaces this one
+	}
+	burst, ok := p.split(burst, packet, head)
+	if !ok {
+		p.unread++
+	}
+	return burst
 }
 
 // tagged inserts the VLAN tag that the kernel has removed.
@@ -163,12 +199,12 @@ func (p *packetRing) giveBack() {
 		atomic.StoreUint32(&p.header(i).Status, unix.TP_STATUS_KERNEL)
 	}
 	p.vlan = p.vlan[:0]
+	p.splitter.reset()
 }
 
 func (p *packetRing) put(packet []byte) bool {
-	p.out = append(p.out, packet...)
-	p.ends = append(p.ends, len(p.out))
-	return len(p.ends) == maxBurst
+	p.joiner.put(packet)
+	return len(p.list) == maxBurst
 }
 
 // flush implements exchange. If the interface's queue is full, packets are
@@ -176,14 +212,14 @@ func (p *packetRing) put(packet []byte) bool {
 //
 // Hostile input: the bytes and the length of the packets, which prepare has put into p.msgs.
 func (p *packetRing) flush() error {
-	if len(p.ends) == 0 {
+	if len(p.list) == 0 {
 		return nil
 	}
 	p.prepare()
-	defer func() { p.out, p.ends = p.out[:0], p.ends[:0] }()
-	for sent := 0; sent < len(p.ends); {
+	defer p.joiner.reset()
+	for sent := 0; sent < len(p.list); {
 		n, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(p.fd),
-			uintptr(unsafe.Pointer(&p.msgs[sent])), uintptr(len(p.ends)-sent), unix.MSG_DONTWAIT, 0, 0)
+			uintptr(unsafe.Pointer(&p.msgs[sent])), uintptr(len(p.list)-sent), unix.MSG_DONTWAIT, 0, 0)
 		switch errno {
 		case 0:
 			sent += int(n)
@@ -212,15 +248,12 @@ func (p *packetRing) prepare() {
 	if p.msgs == nil {
 		p.msgs, p.vecs = make([]mmsghdr, maxBurst), make([]unix.Iovec, maxBurst)
 	}
-	from := 0
-	for i, end := range p.ends {
-		p.vecs[i].Base = nil
-		if end > from {
-			p.vecs[i].Base = &p.out[from]
-		}
-		p.vecs[i].SetLen(end - from)
+	p.seal()
+	for i := range p.list {
+		message := p.message(i)
+		p.vecs[i].Base = &message[0]
+		p.vecs[i].SetLen(len(message))
 		p.msgs[i].hdr.Iov = &p.vecs[i]
 		p.msgs[i].hdr.SetIovlen(1)
-		from = end
 	}
 }

@@ -26,6 +26,8 @@ type Port interface {
 //	NAME                    a network interface, with XDP if it supports it
 //	packet:NAME             a network interface, with a packet socket
 //	xdp:NAME                a network interface, with XDP
+//	offload:NAME            a network interface, with a packet socket that does what the
+//	                        peer leaves to its card: checksums and TCP segments
 //	pcap:IN.pcap,OUT.pcap   captures to read and to write; either may be empty
 //	udp:LOCAL,REMOTE        a UDP socket; each datagram is a packet
 func Open(description string) (Port, error) {
@@ -51,12 +53,12 @@ func Check(description string) error {
 	a, b, two := strings.Cut(rest, ",")
 	switch {
 	case !found && description != "",
-		(kind == "xdp" || kind == "packet") && rest != "",
+		(kind == "xdp" || kind == "packet" || kind == "offload") && rest != "",
 		kind == "pcap" && two,
 		kind == "udp" && a != "" && b != "":
 		return nil
 	}
-	return errors.New("want INTERFACE, xdp:INTERFACE, packet:INTERFACE, pcap:IN,OUT or udp:LOCAL,REMOTE")
+	return errors.New("want INTERFACE, xdp:INTERFACE, packet:INTERFACE, offload:INTERFACE, pcap:IN,OUT or udp:LOCAL,REMOTE")
 }
 
 // maxPacket is the size of the largest supported packet.

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,9 +63,9 @@ type end struct {
 	far   *end
 	trace *atomic.Pointer[trace]
 
-	mu     sync.Mutex
-	ready  sync.Cond
-	inbox  []arriving
+	mu    sync.Mutex
+	ready sync.Cond
+	inbox
 	isOpen bool
 	isDown bool
 	bits   uint64
@@ -76,16 +77,82 @@ type end struct {
 	refused uint64 // packets that this end did not accept
 }
 
+// An inbox holds the packets that wait at an end, in order. Their bytes are in blocks, which all
+// inboxes share.
+type inbox struct {
+	waiting  []arriving
+	next     int      // first packet in waiting that has not been taken
+	filling  *block   // block for further packets
+	emptying *block   // block of the packet taken last
+	used     []*block // blocks of which all packets have been taken
+}
+
 // An arriving is a packet with its time of arrival; the zero time means at once.
 type arriving struct {
 	packet []byte
+	block  *block
 	at     time.Time
+}
+
+type block struct{ bytes []byte }
+
+// blockSize is the size of most blocks. A larger packet gets a block of its own.
+const blockSize = 1 << 14
+
+var blocks = sync.Pool{New: func() any { return &block{make([]byte, 0, blockSize)} }}
+
+func (b *inbox) length() int { return len(b.waiting) - b.next }
+
+func (b *inbox) add(packet []byte, at time.Time) {
+	if b.filling == nil || len(b.filling.bytes)+len(packet) > cap(b.filling.bytes) {
+		b.filling = blocks.Get().(*block)
+	}
+	from := len(b.filling.bytes)
+	b.filling.bytes = append(b.filling.bytes, packet...)
+	b.waiting = append(b.waiting, arriving{b.filling.bytes[from:len(b.filling.bytes):len(b.filling.bytes)], b.filling, at})
+}
+
+// arrived appends the packets that have arrived to list. They are valid until the next call.
+func (b *inbox) arrived(list [][]byte) [][]byte {
+	b.reuse()
+	var now time.Time
+	for ; b.next < len(b.waiting); b.next++ {
+		a := &b.waiting[b.next]
+		if !a.at.IsZero() {
+			if now.IsZero() {
+				now = time.Now()
+			}
+			if a.at.After(now) {
+				break
+			}
+		}
+		list = append(list, a.packet)
+		if b.emptying != a.block && b.emptying != nil {
+			b.used = append(b.used, b.emptying)
+		}
+		b.emptying = a.block
+	}
+	return list
+}
+
+// reuse returns the memory of the packets that have been taken.
+func (b *inbox) reuse() {
+	for _, u := range b.used {
+		u.bytes = u.bytes[:0]
+		blocks.Put(u)
+	}
+	b.used = b.used[:0]
+	if b.next > 0 && 2*b.next >= len(b.waiting) {
+		n := copy(b.waiting, b.waiting[b.next:])
+		clear(b.waiting[n:])
+		b.waiting, b.next = b.waiting[:n], 0
+	}
 }
 
 func (e *end) open() (p4rt.Port, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.isOpen, e.inbox = true, nil
+	e.isOpen, e.inbox = true, inbox{}
 	return e, nil
 }
 
@@ -124,25 +191,25 @@ func (e *end) Send(packet []byte) {
 	f := e.far
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.isOpen || f.isDown || len(f.inbox) >= backlog || f.random.Loss > 0 && rand.Float64() < f.random.Loss {
+	if !f.isOpen || f.isDown || f.length() >= backlog || f.random.Loss > 0 && rand.Float64() < f.random.Loss {
 		f.refused++
 		return
 	}
-	a := arriving{packet: append([]byte(nil), packet...)}
+	var at time.Time
 	if f.bits > 0 {
-		a.at = time.Now().Add(f.delay + dataplane.OnWire(len(packet), f.bits))
+		at = time.Now().Add(f.delay + dataplane.OnWire(len(packet), f.bits))
 	}
 	if j := f.random.Jitter; j > 0 {
-		if a.at.IsZero() {
-			a.at = time.Now()
+		if at.IsZero() {
+			at = time.Now()
 		}
-		a.at = a.at.Add(time.Duration((2*rand.Float64() - 1) * float64(j)))
-		if a.at.Before(f.last) {
-			a.at = f.last
+		at = at.Add(time.Duration((2*rand.Float64() - 1) * float64(j)))
+		if at.Before(f.last) {
+			at = f.last
 		}
-		f.last = a.at
+		f.last = at
 	}
-	f.inbox = append(f.inbox, a)
+	f.add(packet, at)
 	f.ready.Signal()
 }
 
@@ -158,9 +225,10 @@ func (e *end) Flush() error { return nil }
 
 // Receive delivers packets until Close.
 func (e *end) Receive(deliver func(packets [][]byte)) error {
+	var packets [][]byte
 	for {
-		packets, ok := e.take()
-		if !ok {
+		var ok bool
+		if packets, ok = e.take(packets[:0]); !ok {
 			return nil
 		}
 		deliver(packets)
@@ -175,29 +243,22 @@ const (
 	coarse = 2 * time.Millisecond
 )
 
-// take waits until the first packet has arrived, and returns all packets that have
-// arrived.
-func (e *end) take() (packets [][]byte, ok bool) {
+// take waits until the first packet has arrived, and appends all packets that have arrived to
+// list. They are valid until the next call.
+func (e *end) take(list [][]byte) (packets [][]byte, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for {
-		for e.isOpen && len(e.inbox) == 0 {
+		for e.isOpen && e.length() == 0 {
 			e.ready.Wait()
 		}
 		if !e.isOpen {
 			return nil, false
 		}
-		n := 0
-		now := time.Now()
-		for n < len(e.inbox) && !e.inbox[n].at.After(now) {
-			packets = append(packets, e.inbox[n].packet)
-			n++
-		}
-		if n > 0 {
-			e.inbox = append(e.inbox[:0], e.inbox[n:]...)
+		if packets = e.arrived(list); len(packets) > len(list) {
 			return packets, true
 		}
-		wait := e.inbox[0].at.Sub(now)
+		wait := time.Until(e.waiting[e.next].at)
 		e.mu.Unlock()
 		if wait > coarse {
 			time.Sleep(min(wait-coarse/2, step))
@@ -226,6 +287,9 @@ func (h *Host) Send(packet []byte) { h.end.Send(packet) }
 // Receive returns the packets that have arrived since the last call. It waits for the first one.
 // It returns none after the target is closed.
 func (h *Host) Receive() [][]byte {
-	packets, _ := h.end.take()
+	packets, _ := h.end.take(nil)
+	for i, p := range packets {
+		packets[i] = slices.Clone(p)
+	}
 	return packets
 }

@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +22,7 @@ import (
 	"github.com/p4lb/p4lb/internal/device/ports"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/network/hosts"
+	"github.com/p4lb/p4lb/internal/network/netspace"
 )
 
 // helper makes this test the command that runs on a host.
@@ -254,4 +259,128 @@ func TestVirtualAddress(t *testing.T) {
 	if got, want := strings.TrimSpace(out.String()), "02:00:00:00:01:00 nobody"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// Hosts leave segmentation and checksums to the switch's port, which cuts their packets: a program
+// sees only packets of the MTU with correct checksums, and the other host gets the same stream.
+func TestOffload(t *testing.T) {
+	n, topology := open(t, hosts.Options{Known: netspace.KnowsAll})
+	stop := bridge(t, n, "h1", "h2")
+	far := topology.Host("h2").IP.Addr().String()
+	var listener net.Listener
+	var datagrams net.PacketConn
+	in := func(host string, f func() error) {
+		t.Helper()
+		if err := n.In(host, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in("h2", func() (err error) {
+		if listener, err = net.Listen("tcp", far+":0"); err == nil {
+			datagrams, err = net.ListenPacket("udp", far+":0")
+		}
+		return err
+	})
+	defer listener.Close()
+	defer datagrams.Close()
+	sent := make([]byte, 4<<20)
+	rand.NewChaCha8([32]byte{}).Read(sent)
+	var conn, udp net.Conn
+	in("h1", func() (err error) {
+		if conn, err = net.Dial("tcp", listener.Addr().String()); err == nil {
+			udp, err = net.Dial("udp", datagrams.LocalAddr().String())
+		}
+		return err
+	})
+	defer conn.Close()
+	defer udp.Close()
+	go func() {
+		conn.Write(sent)
+		conn.(*net.TCPConn).CloseWrite()
+	}()
+	accepted, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accepted.Close()
+	accepted.SetDeadline(time.Now().Add(patience))
+	if got, err := io.ReadAll(accepted); err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("received %d bytes, %v; want the %d bytes that were sent", len(got), err, len(sent))
+	}
+	udp.Write([]byte("datagram"))
+	datagrams.SetDeadline(time.Now().Add(patience))
+	got := make([]byte, 100)
+	if k, _, err := datagrams.ReadFrom(got); err != nil || string(got[:k]) != "datagram" {
+		t.Errorf("received the datagram %q, %v", got[:k], err)
+	}
+	if largest, wrong := stop(); largest != 1514 || wrong > 0 {
+		t.Errorf("the largest packet has %d bytes, %d have a wrong checksum; want 1514 and none", largest, wrong)
+	}
+	in("h1", func() error {
+		dev, err := netlink.LinkByName(netspace.HostPort)
+		if err == nil && dev.Attrs().GSOMaxSize != 32<<10 {
+			err = fmt.Errorf("the host passes packets of up to %d bytes in one piece, want 32768", dev.Attrs().GSOMaxSize)
+		}
+		return err
+	})
+}
+
+// bridge connects two hosts. stop returns the length of the largest packet, and how many had a wrong
+// checksum.
+func bridge(t *testing.T, n *hosts.Network, a, b string) (stop func() (largest, wrong int)) {
+	t.Helper()
+	var ends []ports.Port
+	for _, host := range []string{a, b} {
+		p, err := n.Port(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, p)
+	}
+	var mu sync.Mutex
+	var largest, wrong int
+	var running sync.WaitGroup
+	for i, from := range ends {
+		to := ends[1-i]
+		running.Go(func() {
+			from.Receive(func(packets [][]byte) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, p := range packets {
+					largest = max(largest, len(p))
+					if !summed(p) {
+						wrong++
+					}
+					to.Send(p)
+				}
+				to.Flush()
+			})
+		})
+	}
+	return func() (int, int) {
+		for _, p := range ends {
+			p.Close()
+		}
+		running.Wait()
+		return largest, wrong
+	}
+}
+
+// summed reports whether an IPv4 packet with TCP or UDP has the checksum of RFC 1071. Other packets
+// count as correct.
+func summed(p []byte) bool {
+	if len(p) < 34 || p[12] != 8 || p[13] != 0 || p[23] != 6 && p[23] != 17 {
+		return true
+	}
+	ip := p[14:]
+	ip = ip[:int(ip[2])<<8|int(ip[3])]
+	body := ip[int(ip[0]&15)*4:]
+	sum := int(p[23]) + len(body)
+	for i, b := range slices.Concat(ip[12:20], body) {
+		sum += int(b) << (8 * (1 - i%2))
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	return sum == 0xffff
 }

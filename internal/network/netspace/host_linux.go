@@ -30,6 +30,9 @@ type End struct {
 	Name  string
 	MAC   fabric.MAC
 	MTU   int
+	// Offload is the largest payload of a TCP packet that the kernel passes to the other end
+	// in one piece and without a checksum; 0: every packet is complete.
+	Offload int
 }
 
 // PortName returns the name of the interface of a switch's port.
@@ -50,8 +53,8 @@ func EndOf(t *fabric.Topology, e fabric.End, mtu int) End {
 	return end
 }
 
-// Join creates a pair of connected interfaces. Both are up, and features that rely on hardware
-// are off.
+// Join creates a pair of connected interfaces. Both are up. Features that rely on hardware are
+// off. An end with Offload keeps checksums and TCP segmentation.
 func Join(a, b End) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.HardwareAddr, attrs.MTU = a.Name, net.HardwareAddr(a.MAC[:]), a.MTU
@@ -64,14 +67,28 @@ func Join(a, b End) error {
 		return err
 	}
 	for _, e := range []End{a, b} {
-		if err := e.Space.Do(func() error { return offloadsOff(e.Name) }); err != nil {
+		if err := e.Space.Do(func() error { return setOffloads(e.Name, e.Offload > 0) }); err != nil {
 			return err
+		}
+		if e.Offload > 0 {
+			if err := e.Space.limitOffload(e.Name, e.Offload); err != nil {
+				return err
+			}
 		}
 		if err := e.Space.up(e.Name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// limitOffload sets the largest TCP packet that an interface gets from its host.
+func (s *Space) limitOffload(name string, size int) error {
+	dev, err := s.LinkByName(name)
+	if err != nil {
+		return err
+	}
+	return s.LinkSetGSOMaxSize(dev, size)
 }
 
 // Settle configures a host's address and its static neighbour entries. Virtual addresses of its

@@ -1,7 +1,9 @@
 package netspace
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -11,43 +13,90 @@ import (
 // would never be computed, several packets would travel as one, and VLAN tags would be
 // stored beside the packet. A switch that parses packets needs them all disabled.
 // Checksums come first, because others depend on them.
-var offloads = []struct {
-	name string
-	set  uint32
-}{
+var offloads = []offload{
 	{"checksums of packets sent", unix.ETHTOOL_STXCSUM},
 	{"scatter and gather", unix.ETHTOOL_SSG},
 	{"TCP segmentation", unix.ETHTOOL_STSO},
 	{"segmentation", unix.ETHTOOL_SGSO},
 	{"aggregation of packets received", unix.ETHTOOL_SGRO},
-	{"tags beside packets", unix.ETHTOOL_SFLAGS},
+	tagsBeside,
 }
 
-// offloadsOff makes an interface of this namespace process each packet separately and completely.
-func offloadsOff(name string) error {
+type offload struct {
+	name string
+	set  uint32
+}
+
+var tagsBeside = offload{"tags beside packets", unix.ETHTOOL_SFLAGS}
+
+// unknownSegments are the features that a port does not complete: segments of other protocols
+// than TCP and within tunnels.
+var unknownSegments = []string{
+	"tx-gre-segmentation", "tx-gre-csum-segmentation", "tx-ipxip4-segmentation", "tx-ipxip6-segmentation",
+	"tx-udp_tnl-segmentation", "tx-udp_tnl-csum-segmentation", "tx-gso-partial", "tx-tunnel-remcsum-segmentation",
+	"tx-sctp-segmentation", "tx-esp-segmentation", "tx-udp-segmentation", "tx-gso-list", "tx-checksum-sctp",
+}
+
+// setOffloads makes an interface of this namespace process each packet separately and completely.
+// keep leaves checksums and TCP segmentation to the other end.
+func setOffloads(name string, keep bool) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("opening a socket: %w", err)
 	}
 	defer unix.Close(fd)
-	for _, o := range offloads {
-		if err := ethtool(fd, name, o.set, 0); err != nil && err != unix.EOPNOTSUPP {
+	list := offloads
+	if keep {
+		list = []offload{tagsBeside}
+		if err := switchOff(fd, name, unknownSegments); err != nil {
+			return fmt.Errorf("switching segmentation of other protocols than TCP off at %s: %w", name, err)
+		}
+	}
+	for _, o := range list {
+		value := struct{ command, value uint32 }{o.set, 0}
+		if err := ethtool(fd, name, unsafe.Pointer(&value)); err != nil && err != unix.EOPNOTSUPP {
 			return fmt.Errorf("switching %s off at %s: %w", o.name, name, err)
 		}
 	}
 	return nil
 }
 
-// ethtool sets one value of an interface, as in linux/ethtool.h.
+// switchOff disables features by name. The kernel has numbers for them that differ between versions.
+func switchOff(fd int, name string, features []string) error {
+	const most, length = 256, 32 // names, and bytes of a name
+	const setOfFeatures = 4      // ETH_SS_FEATURES
+	var names struct {
+		command, set, count uint32
+		text                [most * length]byte
+	}
+	names.command, names.set = unix.ETHTOOL_GSTRINGS, setOfFeatures
+	if err := ethtool(fd, name, unsafe.Pointer(&names)); err != nil {
+		return err
+	}
+	var change struct {
+		command, words uint32
+		features       [most / 32]struct{ valid, requested uint32 }
+	}
+	change.command, change.words = unix.ETHTOOL_SFEATURES, (min(names.count, most)+31)/32
+	for i := range min(names.count, most) {
+		text, _, _ := bytes.Cut(names.text[i*length:][:length], []byte{0})
+		if slices.Contains(features, string(text)) {
+			change.features[i/32].valid |= 1 << (i % 32)
+		}
+	}
+	return ethtool(fd, name, unsafe.Pointer(&change))
+}
+
+// ethtool runs a command of linux/ethtool.h, which begins with its number.
 //
-// Hostile input: none. The name is cut to the kernel's field, the rest is constant.
-func ethtool(fd int, name string, command, value uint32) error {
-	data := struct{ command, value uint32 }{command, value}
+// Hostile input: none. The name is cut to the kernel's field. The kernel has at most 64 features
+// (256 fit in switchOff).
+func ethtool(fd int, name string, command unsafe.Pointer) error {
 	request := struct {
 		name [unix.IFNAMSIZ]byte
 		data unsafe.Pointer
 		_    [24 - unsafe.Sizeof(uintptr(0))]byte // the union in a struct ifreq
-	}{data: unsafe.Pointer(&data)}
+	}{data: command}
 	copy(request.name[:unix.IFNAMSIZ-1], name)
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request)))
 	if errno != 0 {

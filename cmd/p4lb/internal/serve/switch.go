@@ -44,6 +44,8 @@ its ports:
 
   -i 1@veth1                     port 1 is a network interface (requires root)
   -i 1@packet:veth1              same, shared with the machine's network stack
+  -i 1@offload:veth1             same, for a host that leaves checksums and TCP
+                                 segmentation to the other end
   -i 2@udp:127.0.0.1:5002,127.0.0.1:6002
                                  port 2 sends and receives UDP datagrams between a
                                  local and a remote address, one packet in each
@@ -75,6 +77,9 @@ programs into the pipes:
 The default queues are the same as in simple_switch: 64 packets per port, with
 unlimited rate. Hosts on veth interfaces must compute checksums and insert
 VLAN tags in software: run ethtool -K DEV tx off txvlan off on the host's side.
+With offload: only txvlan and tx-udp-segmentation must be off. The port cuts TCP
+packets into segments before the program runs and combines them for the host,
+which makes TCP two to three times faster.
 
 The switch reads a network interface through XDP (AF_XDP), the most efficient way,
 if the kernel, the permissions and the interface support it: one receive queue and
