@@ -39,6 +39,8 @@ var unknownSegments = []string{
 
 // setOffloads makes an interface of this namespace process each packet separately and completely.
 // keep leaves checksums and TCP segmentation to the other end.
+//
+// Hostile input: none. The commands are constant.
 func setOffloads(name string, keep bool) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -62,6 +64,8 @@ func setOffloads(name string, keep bool) error {
 }
 
 // switchOff disables features by name. The kernel has numbers for them that differ between versions.
+//
+// Hostile input: none. The kernel writes at most 64 names, and the memory holds 256.
 func switchOff(fd int, name string, features []string) error {
 	const most, length = 256, 32 // names, and bytes of a name
 	const setOfFeatures = 4      // ETH_SS_FEATURES
@@ -89,8 +93,7 @@ func switchOff(fd int, name string, features []string) error {
 
 // ethtool runs a command of linux/ethtool.h, which begins with its number.
 //
-// Hostile input: none. The name is cut to the kernel's field. The kernel has at most 64 features
-// (256 fit in switchOff).
+// Hostile input: none. The name is cut to the kernel's field.
 func ethtool(fd int, name string, command unsafe.Pointer) error {
 	request := struct {
 		name [unix.IFNAMSIZ]byte
