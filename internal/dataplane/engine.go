@@ -198,7 +198,11 @@ func (e *Engine) settle(from *Switch, now time.Duration) {
 }
 
 func (e *Engine) enqueue(s *Switch, p *Packet, now time.Duration) {
-	depth, ok := e.queues.Push(p, now)
+	gap := time.Duration(0)
+	if s.Loops(p.egressPort) && p.rounds.delay() {
+		gap = loopGap
+	}
+	depth, ok := e.queues.push(p, now, gap)
 	if !ok {
 		e.drops++
 		s.drop(p, dropQueue, nil)

@@ -108,7 +108,10 @@ func (q *Queues) Waiting(port uint32) (packets, room int) {
 // Push queues p for the port and priority that Ingress or Egress has set, and
 // returns the number of packets, or cells, before it. ok is false if the queue
 // is full.
-func (q *Queues) Push(p *Packet, now time.Duration) (depth int, ok bool) {
+func (q *Queues) Push(p *Packet, now time.Duration) (depth int, ok bool) { return q.push(p, now, 0) }
+
+// push adds a packet that leaves at least gap after now and after the packet before it.
+func (q *Queues) push(p *Packet, now, gap time.Duration) (depth int, ok bool) {
 	qu := &q.port(p.egressPort).queues[p.priority]
 	depth = qu.length
 	if qu.n >= qu.capacity {
@@ -116,9 +119,9 @@ func (q *Queues) Push(p *Packet, now time.Duration) (depth int, ok bool) {
 	}
 	qu.length += cells(p, q.cell)
 	if qu.bits == 0 {
-		qu.last = max(now, qu.last+qu.delay)
+		qu.last = max(now+gap, qu.last+max(qu.delay, gap))
 	} else {
-		qu.last = max(now, qu.last+qu.wire)
+		qu.last = max(now+gap, qu.last+max(qu.wire, gap))
 		qu.wire = OnWire(p.st.Length, qu.bits)
 	}
 	qu.push(queued{p: p, send: qu.last, seq: q.nextSeq})

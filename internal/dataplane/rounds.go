@@ -3,6 +3,7 @@ package dataplane
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // A program may process a packet endlessly: resubmit or recirculate it each time, or clone each
@@ -16,11 +17,23 @@ import (
 //
 // The packets need no common counter, and the total is bounded: a packet causes
 // at most as many copies as it had rounds.
+//
+// Programs for Tofino use a recirculating packet as a timer: it returns until an event, which
+// takes thousands of rounds. An Engine therefore delays a packet that has recirculated often
+// without a copy (loopGap), and a delayed round costs nothing, up to mostDelayed times.
 
 // DefaultRounds is the number of rounds of a packet without Options.Rounds.
 // Programs need one or two. Even after a multicast to all ports of a switch, each
 // copy has some rounds left.
 const DefaultRounds = 4096
+
+const (
+	patience    = 64      // recirculations without a copy before a packet is delayed
+	mostDelayed = 1 << 17 // delayed rounds of a packet
+	// loopGap is the time between two delayed packets of a queue to a port in loopback. It
+	// bounds the work for packets that recirculate endlessly.
+	loopGap = 50 * time.Microsecond
+)
 
 // A turn is one return of a packet to the switch.
 type turn struct {
@@ -45,6 +58,10 @@ type rounds struct {
 	taken int
 	copy  bool    // a clone or mirror copy, or derived from one
 	way   [4]turn // the last turns: turn number taken is at taken modulo 4
+
+	alone   int  // recirculations since the last copy
+	delayed int  // delayed rounds
+	waits   bool // the next recirculation ends a delayed round
 }
 
 // An Ended is a packet that ran out of rounds.
@@ -61,6 +78,7 @@ func (e Ended) String() string {
 
 // split gives a copy its share of p's rounds.
 func (p *Packet) split(c *Packet, parts int) {
+	p.rounds.alone = 0
 	c.rounds = p.rounds
 	c.rounds.left = p.rounds.left / parts
 }
@@ -68,6 +86,7 @@ func (p *Packet) split(c *Packet, parts int) {
 // share gives a clone all rounds of p if p leaves the switch, and half of them
 // if p may continue.
 func (p *Packet) share(c *Packet, leaves bool) {
+	p.rounds.alone = 0
 	c.rounds = p.rounds
 	c.rounds.copy = true
 	if !leaves {
@@ -81,6 +100,14 @@ func (s *Switch) turns(p *Packet, t turn) bool {
 	r := &p.rounds
 	r.way[r.taken%len(r.way)] = t
 	r.taken++
+	if t.kind == EventRecirculate {
+		r.alone++
+		if r.waits {
+			r.waits = false
+			r.delayed++
+			return true
+		}
+	}
 	if r.left <= 0 {
 		s.ended++
 		if s.opts.Ended != nil {
@@ -95,6 +122,12 @@ func (s *Switch) turns(p *Packet, t turn) bool {
 	}
 	r.left--
 	return true
+}
+
+// delay reports whether a packet that goes to a port in loopback is delayed.
+func (r *rounds) delay() bool {
+	r.waits = r.alone >= patience && r.delayed < mostDelayed
+	return r.waits
 }
 
 // Ended returns the number of packets that ran out of rounds.
