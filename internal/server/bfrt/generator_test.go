@@ -10,12 +10,16 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
 // generating counts generated packets and sends them to port 1 after the port at which
 // they arrived.
-var generating = newTestProgram("generate")
+var (
+	generating  = newTestProgram("generate", bmv2.TNA)
+	generating2 = newTestProgram("generate2", bmv2.T2NA)
+)
 
 // arrivals returns the next n packets of port 1 in hexadecimal digits, sorted: the port at
 // which a packet arrived, its header and its data.
@@ -114,6 +118,68 @@ func TestOneShot(t *testing.T) {
 	}
 	if n := r.made(everywhere, 3); n != [3]uint64{2, 3, 9} {
 		t.Errorf("counters %d, want the new ones of pipe 0 and the old ones of pipe 1", n)
+	}
+}
+
+// TestOneShotTofino2: an application of Tofino 2 has a number of four bits after two bits 0 and
+// two of the pipe (pktgen_timer_header_t of Intel's tofino2_base.p4): 0b00_01_1011 is pipe 1,
+// application 11. Its packets arrive at the port of its channel, or at another source port.
+func TestOneShotTofino2(t *testing.T) {
+	r := newProgramRig(t, generating2, gate.Limits{})
+	r.buffer(32, 4)
+	r.sends(6, 134)
+	r.must(r.app(everywhere, 11, "trigger_timer_one_shot", "timer_nanosec", 1000, "pkt_len", 3, "pkt_buffer_offset", 32,
+		"batch_count_cfg", 1, "packets_per_batch_cfg", 1, "assigned_chnl_id", 6, "app_enable", true))
+	want := []string{
+		"0006 0b0000000000 a0a1a2", "0006 0b0000000001 a0a1a2", "0006 0b0000010000 a0a1a2", "0006 0b0000010001 a0a1a2",
+		"0086 1b0000000000 a0a1a2", "0086 1b0000000001 a0a1a2", "0086 1b0000010000 a0a1a2", "0086 1b0000010001 a0a1a2",
+	}
+	if got := r.arrivals(8); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		// The ports of channel 6 are 6 and 128 + 6 (0x86).
+		t.Errorf("%q\nwant %q", got, want)
+	}
+	if all, one := r.made(everywhere, 11), r.made(pipe(1), 11); all != [3]uint64{2, 4, 8} || one != [3]uint64{1, 2, 4} {
+		t.Errorf("the counters of all pipes are %d, of pipe 1 %d", all, one)
+	}
+	r.must(r.app(pipe(0), 15, "trigger_timer_one_shot", "timer_nanosec", 1000, "pkt_len", 1, "pkt_buffer_offset", 32, "pipe_local_source_port", 9,
+		"assigned_chnl_id", 6, "app_enable", true))
+	if got, want := r.arrivals(1)[0], "0009 0f0000000000 a0"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestGeneratorRefusesTofino2: applications of Tofino 2 need a channel, which is one of the eight
+// ports with a generator. Triggers that need tables or packets of other parts are named.
+func TestGeneratorRefusesTofino2(t *testing.T) {
+	r := newProgramRig(t, generating2, gate.Limits{})
+	for _, c := range []struct {
+		action string
+		list   []any
+		code   codes.Code
+		want   string
+	}{
+		{"trigger_timer_one_shot", []any{"timer_nanosec", 1}, codes.InvalidArgument, "the application has no assigned_chnl_id: want a port from 0 to 7"},
+		{"trigger_timer_one_shot", []any{"timer_nanosec", 1, "assigned_chnl_id", 8}, codes.InvalidArgument, "assigned_chnl_id 8: want 0 to 7"},
+		{"trigger_timer_one_shot", []any{"timer_nanosec", 1, "assigned_chnl_id", 6, "source_port_wrap_max", 1}, unimplemented, "source_port_wrap_max is not served"},
+		{"trigger_port_down", []any{"assigned_chnl_id", 6}, unimplemented, "trigger_port_down is not served for Tofino 2: it needs the table pktgen.port_mask"},
+		{"trigger_dprsr", []any{"assigned_chnl_id", 6}, unimplemented, "trigger_dprsr is not served"},
+		{"trigger_pfc", []any{"assigned_chnl_id", 6}, unimplemented, "trigger_pfc is not served"},
+	} {
+		err := r.app(everywhere, 1, c.action, append([]any{"app_enable", true, "pkt_len", 64, "pkt_buffer_offset", 0}, c.list...)...)
+		if err == nil {
+			t.Errorf("%s %v is accepted, want %s", c.action, c.list, c.want)
+			continue
+		}
+		if e := details(t, err)[0]; codes.Code(e.GetCanonicalCode()) != c.code || !strings.Contains(e.GetMessage(), c.want) {
+			t.Errorf("%v\nwant %v %s", e, c.code, c.want)
+		}
+	}
+	err := r.write(everywhere, update(mod, r.entry("pktgen.port_cfg", r.key("pktgen.port_cfg", 8), r.data("pktgen.port_cfg", "", "pktgen_enable", true))))
+	if want := "port 8 has no packet generator: want 0 to 7 of a pipe"; err == nil || !strings.Contains(details(t, err)[0].GetMessage(), want) {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	if err := r.app(everywhere, 16, "", "app_enable", false); err == nil {
+		t.Error("application 16 is accepted: Tofino 2 has 16")
 	}
 }
 

@@ -34,14 +34,15 @@ const patience = 3 * time.Minute
 // A testProgram is a program of testdata, compiled once. Its binary is decoded once too,
 // because decoding would dominate the tests.
 type testProgram struct {
+	arch    string
 	program func() (Program, error)
 	config  func() (*bmv2.Config, error)
 }
 
-func newTestProgram(name string) *testProgram {
-	p := &testProgram{}
+func newTestProgram(name, arch string) *testProgram {
+	p := &testProgram{arch: arch}
 	p.program = sync.OnceValues(func() (Program, error) {
-		c, err := p4.Compile(os.DirFS("testdata"), name+".p4", p4.Options{Arch: "tna"})
+		c, err := p4.Compile(os.DirFS("testdata"), name+".p4", p4.Options{Arch: arch})
 		if err != nil {
 			return Program{}, err
 		}
@@ -63,8 +64,8 @@ func newTestProgram(name string) *testProgram {
 // The programs of testdata: with each kind of table, and with each kind of match key and of
 // state that belongs to entries.
 var (
-	chip    = newTestProgram("chip")
-	entries = newTestProgram("entries")
+	chip    = newTestProgram("chip", bmv2.TNA)
+	entries = newTestProgram("entries", bmv2.TNA)
 )
 
 func chipProgram() (Program, error) { return chip.program() }
@@ -153,7 +154,7 @@ func newProgramRig(t testing.TB, p *testProgram, limits gate.Limits) *rig {
 	}})
 	r.must(err)
 	t.Cleanup(func() { r.dev.Close() })
-	r.s, err = New(r.dev, Options{Arch: bmv2.TNA, Limits: limits, Log: slog.New(r.faults)})
+	r.s, err = New(r.dev, Options{Arch: p.arch, Limits: limits, Log: slog.New(r.faults)})
 	r.must(err)
 	r.must(r.s.Load(program))
 	for _, n := range []uint32{1, 2, 130} {
