@@ -226,6 +226,18 @@ func (l *lintCase) overload() []string {
 	return nil
 }
 
+// checkStarts returns an error for a flow of a list that starts after the end of the run. A run has
+// no completion time for it, not even a lower bound.
+func (s *Setting) checkStarts(tr *Traffic) error {
+	end := s.Length() + time.Duration(s.Drain)
+	for i := range tr.flows {
+		if f := &tr.flows[i]; f.Waits == nil && f.Start > end {
+			return fmt.Errorf("%s: flow %d starts at %v, and the run ends after %v (duration and drain): want a longer drain", tr.File, i+1, Time(f.Start), Time(end))
+		}
+	}
+	return nil
+}
+
 // lastStart returns when the last flow of a traffic begins.
 func (tr *Traffic) lastStart(length time.Duration) time.Duration {
 	switch {

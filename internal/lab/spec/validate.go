@@ -292,6 +292,11 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 	if key, err := x.checkChoices(c); err != nil {
 		return src.wrong(at(key), err)
 	}
+	for j := range c.Traffic {
+		if err := c.checkStarts(&c.Traffic[j]); err != nil {
+			return src.wrong(fmt.Sprintf("%s[%d]", at("traffic"), j), err)
+		}
+	}
 	strikes := 0
 	for j := range c.Faults {
 		if err := c.Faults[j].check(t); err != nil {
