@@ -330,6 +330,9 @@ func (p *flowParser) places(list string) ([]int32, error) {
 	return places, nil
 }
 
+// maxFlowBytes limits the size of a listed flow, so that times and sums of sizes do not overflow.
+const maxFlowBytes = 1 << 50
+
 func parseFlow(fields []string, places, receivers map[string]int) (Flow, error) {
 	if len(fields) == 6 { // src dst class port bytes start
 		fields = append(fields[:2:2], fields[4:]...)
@@ -352,6 +355,8 @@ func parseFlow(fields []string, places, receivers map[string]int) (Flow, error) 
 		return Flow{}, fmt.Errorf("dst: %s sends to itself", fields[1])
 	case errSize != nil || size < 1:
 		return Flow{}, fmt.Errorf("bytes %q: want a whole number above 0", fields[2])
+	case size > maxFlowBytes:
+		return Flow{}, fmt.Errorf("bytes %d: want at most %d", size, int64(maxFlowBytes))
 	case errStart != nil || !(start >= 0 && start < 1e6):
 		return Flow{}, fmt.Errorf("start_s %q: want seconds from 0", fields[3])
 	}

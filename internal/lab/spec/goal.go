@@ -167,6 +167,9 @@ func (p *goalParser) operation(f []string, n int) error {
 	if op.bytes, err = strconv.ParseInt(size, 10, 64); err != nil || op.bytes < 0 || op.bytes == 0 && op.kind != "calc" {
 		return fmt.Errorf("%s %s: want a number above 0", op.kind, f[1])
 	}
+	if op.bytes > maxFlowBytes {
+		return fmt.Errorf("%s %d: want at most %d", op.kind, op.bytes, int64(maxFlowBytes))
+	}
 	for i := 0; i < len(rest); i += 2 {
 		v, err := wholeNumber(rest, i+1)
 		if err != nil || !slices.Contains([]string{"tag", "cpu", "nic"}, rest[i]) {

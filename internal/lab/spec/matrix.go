@@ -126,6 +126,9 @@ func wholeNumber(fields []string, i int) (int, error) {
 	if err != nil || v < 0 {
 		return 0, fmt.Errorf("%q: want a number", fields[i])
 	}
+	if v > maxFlowBytes {
+		return 0, fmt.Errorf("%d: want at most %d", v, int64(maxFlowBytes))
+	}
 	return v, nil
 }
 

@@ -201,6 +201,7 @@ func TestFlowListErrors(t *testing.T) {
 		{"h1 h1 100 0", "h1 sends to itself"},
 		{"h1 h2 1.5 0", `bytes "1.5"`},
 		{"h1 h2 0 0", `bytes "0"`},
+		{"h1 h2 9223372036854775807 0", "bytes 9223372036854775807: want at most 1125899906842624"},
 		{"h1 h2 1 -1", `start_s "-1"`},
 		{"h1 h2 1 NaN", `start_s "NaN"`},
 	} {
