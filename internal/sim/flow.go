@@ -263,7 +263,7 @@ func (f *Flow) connect() error {
 	if u, ok := to.(*uecSender); ok && u.credit != nil {
 		source.credit = u.credit
 		sink.padding = int32(t.UEC.Answer - UDPHeaders)
-		sink.creditor = &creditor{flow: f, segment: t.Segment, send: sink.grant, most: u.w.most}
+		sink.creditor = &creditor{flow: f, send: sink.grant, most: u.w.most}
 	}
 	f.sender, f.receiver = source, sink
 	return nil

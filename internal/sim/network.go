@@ -145,7 +145,6 @@ type creditors struct {
 // A creditor is the receiver's state of a flow that needs credit.
 type creditor struct {
 	flow    *Flow
-	segment int
 	send    func(total int64)
 	target  int64
 	granted int64

@@ -8,13 +8,13 @@ import "time"
 // A sender may send while it has credit. It starts with credit for one and a half times the bytes
 // of a base RTT, and loses the unused part at the first answer. Every data packet carries a
 // target: the total credit that the sender asks for. Each receiving host grants credit to its
-// senders in turn, four packets at a time, at 99 % of its line rate. Senders without demand get
+// senders in turn, 16 KiB at a time, at 99 % of its line rate. Senders without demand get
 // credit when no other sender has any, up to one and a half times the bytes of a base RTT.
 // Packets carry targets and grants in Ack.
 
 const (
-	creditQuantum = 256 // unit of targets and grants in bytes
-	creditPackets = 4   // packets per grant
+	creditQuantum = 256      // unit of targets and grants in bytes
+	creditBytes   = 16 << 10 // largest grant: four packets of 4 KiB, as in uet-htsim for packets of any size
 	creditShare   = 0.99
 	creditPause   = 1024 // interval between empty grants, in bytes
 )
@@ -89,7 +89,7 @@ func (p *creditors) step() {
 		if c.flow.Finished > 0 {
 			continue
 		}
-		bytes := min(c.packets(), max(0, c.target-c.granted))
+		bytes := min(creditBytes, max(0, c.target-c.granted))
 		if c.granted+bytes < c.target {
 			p.asking.push(c)
 		} else {
@@ -104,20 +104,14 @@ func (p *creditors) step() {
 		if c.flow.Finished > 0 || !c.idle {
 			continue
 		}
-		bytes := c.packets()
-		if c.granted+bytes-c.target < c.most {
+		if c.granted+creditBytes-c.target < c.most {
 			p.waiting.push(c)
 		} else {
 			c.idle = false
 		}
-		p.grant(c, bytes)
+		p.grant(c, creditBytes)
 		return
 	}
-}
-
-// packets returns the bytes of a grant.
-func (c *creditor) packets() int64 {
-	return creditPackets * int64(c.segment) / creditQuantum * creditQuantum
 }
 
 // grant sends a grant, and plans the next one for when the granted packets may have arrived.

@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -199,6 +200,21 @@ func TestCreditRepeatsTotal(t *testing.T) {
 	}
 	if c.heed(&Packet{Ack: 2048}); !c.queued || c.target != 2048 {
 		t.Errorf("target %d, requests a grant: %v: want a request for 2048", c.target, c.queued)
+	}
+}
+
+// TestCreditGrants: a grant has up to 16 KiB for packets of any size.
+func TestCreditGrants(t *testing.T) {
+	h := &Host{net: &Network{}, nic: &Port{rate: 100e9}}
+	h.creditors = &creditors{host: h, plan: func(time.Duration) {}}
+	var totals []int64
+	c := &creditor{flow: &Flow{Dst: h, FlowStats: &FlowStats{}}, send: func(total int64) { totals = append(totals, total) }}
+	c.heed(&Packet{Ack: 20 << 10})
+	for range 3 { // the rest of the target, then credit beyond it
+		h.creditors.step()
+	}
+	if want := []int64{16 << 10, 20 << 10, 36 << 10}; !slices.Equal(totals, want) {
+		t.Errorf("grants up to %d: want %d", totals, want)
 	}
 }
 
