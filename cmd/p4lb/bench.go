@@ -36,6 +36,8 @@ func newBench(c *cli.Console) *cobra.Command {
 		Long: `Bench measures p4lb on this machine and prints each result with its unit and the
 workload.
 
+The measurements are:
+
   compile  compile a program for flowlet switching: each stage of the compiler in
            a warm process, and the whole command
   control  deploy embedded switches: time from the command to verified routes, a

@@ -26,7 +26,7 @@ testing and comparing programs works everywhere.`,
 		RunE: func(*cobra.Command, []string) error {
 			found := []finding{
 				{"generate, compile and test programs", true, "p4lb gen, compile, test, lint"},
-				{"compare schemes in virtual time", true, fmt.Sprintf("p4lb lab, on %d cores", runtime.NumCPU())},
+				{"compare schemes in virtual time", true, fmt.Sprintf("p4lb lab, cores: %d", runtime.NumCPU())},
 				{"deploy switches in this process", true, "p4lb deploy --target embedded"},
 			}
 			live := finding{Task: "deploy a network with hosts, and send traffic", Works: true, With: "p4lb deploy, exec, traffic: as root"}

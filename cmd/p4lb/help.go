@@ -27,13 +27,17 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// usage prints the part of a help text below the description: usage line,
-// examples, verbs and flags.
-func usage(cmd *cobra.Command) error {
+// help prints the help of a verb: the first paragraph of its description, the usage
+// line and the examples, then the other paragraphs, the verbs below it and the flags.
+func help(cmd *cobra.Command, _ []string) {
+	summary, details := cutSummary(strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))
 	var b strings.Builder
-	fmt.Fprintf(&b, "Usage:\n  %s\n", cmd.UseLine())
+	fmt.Fprintf(&b, "%s\n\nUsage:\n  %s\n", summary, cmd.UseLine())
 	if cmd.HasExample() {
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+	}
+	if details != "" {
+		fmt.Fprintf(&b, "\n%s\n", details)
 	}
 	if cmd.HasAvailableSubCommands() {
 		listVerbs(&b, cmd)
@@ -53,8 +57,18 @@ func usage(cmd *cobra.Command) error {
 	if !cmd.HasParent() {
 		fmt.Fprintf(&b, "\n%s VERB --help describes a verb.\n", cmd.Name())
 	}
-	_, err := cmd.OutOrStdout().Write([]byte(b.String()))
-	return err
+	io.WriteString(cmd.OutOrStdout(), b.String())
+}
+
+// cutSummary cuts a description after its first paragraph, or after the example that
+// this paragraph announces by a colon.
+func cutSummary(long string) (summary, details string) {
+	summary, details, _ = strings.Cut(long, "\n\n")
+	if strings.HasSuffix(summary, ":") {
+		example, rest, _ := strings.Cut(details, "\n\n")
+		summary, details = summary+"\n\n"+example, rest
+	}
+	return summary, details
 }
 
 // flagsTitle returns the title of flags without a group.

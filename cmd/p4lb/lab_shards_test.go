@@ -183,7 +183,7 @@ func TestShardsKilled(t *testing.T) {
 		t.Errorf("the logs name %d runs: %v", len(made), made)
 	}
 	t.Logf("%d finished runs appear in the logs", len(made))
-	if again := s.run("lab", "run", "sweep.yaml", "--store", "shared", "--shard", "1/5"); !strings.Contains(again, " 0 runs made, 16 were there") {
+	if again := s.run("lab", "run", "sweep.yaml", "--store", "shared", "--shard", "1/5"); !strings.Contains(again, " 0 runs made, 16 found in the store") {
 		t.Errorf("a shard that has nothing to do says %q", again)
 	}
 }

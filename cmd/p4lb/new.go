@@ -26,6 +26,8 @@ func newNew(c *cli.Console) *cobra.Command {
 v1model, its manifest, packet tests, and an experiment against schemes of the
 catalogue.
 
+To create, test, compare and deploy it:
+
   p4lb new mine
   cd mine
   p4lb test                  # run its packet tests

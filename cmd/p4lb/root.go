@@ -56,7 +56,7 @@ It needs no p4c, no BMv2 and no root.`,
 	root.SetIn(c.In)
 	root.SetOut(c.Out)
 	root.SetErr(c.Err)
-	root.SetUsageFunc(usage)
+	root.SetHelpFunc(help)
 	root.SetFlagErrorFunc(c.FlagError)
 
 	c.AddFlags(root.PersistentFlags())

@@ -15,6 +15,8 @@ func newTopo(c *cli.Console) *cobra.Command {
 		Long: `Topo works on networks of switches and hosts. A TOPOLOGY is a YAML file or the
 name of a preset, which is the network of an experiment in one of the papers.
 
+A topology file looks like this:
+
   name: small
   defaults:                # for links without these values
     switch-links: {rate: 400Mbps, delay: 10us, queue: 64}

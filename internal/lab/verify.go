@@ -143,40 +143,40 @@ func firstDifference(got, have *Result) string {
 
 // Prune removes experiments from an archive. From a store it also removes all runs that no
 // remaining experiment has, and the notes of workers and jobs without an experiment. It fails if
-// a worker may be active, unless anyway is set. With keep it removes nothing. It calls each for
-// everything that is removed.
-func (a *Archive) Prune(ctx context.Context, gone []*Kept, keep, anyway bool, each func(what string)) error {
+// a worker may be active, unless force is set. With dryRun it removes nothing. It calls each with
+// the name of everything that it removes.
+func (a *Archive) Prune(ctx context.Context, list []*Kept, dryRun, force bool, each func(what string)) error {
 	all, err := a.List(ctx, func(error) {})
 	if err != nil {
 		return err
 	}
-	leaves := func(k *Kept) bool {
-		return slices.ContainsFunc(gone, func(g *Kept) bool { return g.ID() == k.ID() })
+	removed := func(k *Kept) bool {
+		return slices.ContainsFunc(list, func(g *Kept) bool { return g.ID() == k.ID() })
 	}
 	if a.Store == nil {
-		return a.pruneFolder(all, leaves, keep, each)
+		return a.pruneFolder(all, removed, dryRun, each)
 	}
-	needed, places := map[string]bool{}, map[string]bool{}
+	needed, experiments := map[string]bool{}, map[string]bool{}
 	for _, k := range all {
-		if leaves(k) {
+		if removed(k) {
 			continue
 		}
-		places[k.ID()] = true
+		experiments[k.ID()] = true
 		for _, run := range k.Runs {
 			needed[run.Key] = true
 		}
 	}
-	return a.Store.Prune(ctx, needed, places, keep, anyway, each)
+	return a.Store.Prune(ctx, needed, experiments, dryRun, force, each)
 }
 
-func (a *Archive) pruneFolder(all []*Kept, leaves func(*Kept) bool, keep bool, each func(string)) error {
+func (a *Archive) pruneFolder(all []*Kept, removed func(*Kept) bool, dryRun bool, each func(string)) error {
 	for _, k := range all {
-		if !leaves(k) {
+		if !removed(k) {
 			continue
 		}
 		dir := a.folder(k)
 		each(dir)
-		if keep {
+		if dryRun {
 			continue
 		}
 		if err := os.RemoveAll(dir); err != nil {

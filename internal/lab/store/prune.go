@@ -8,16 +8,16 @@ import (
 )
 
 // Prune removes runs with keys not in needed, experiments and job notes with
-// names not in places, tables without a run, leases of finished runs or of dead
-// workers, and dead workers. each is called with every removed name; with keep
-// nothing is removed. A live worker may have stored tables that do not belong to
-// a run yet, so the error is a *HeldError if there is one, unless anyway is set.
-func (s *Store) Prune(ctx context.Context, needed, places map[string]bool, keep, anyway bool, each func(name string)) error {
+// names not in experiments, tables without a run, leases of finished runs or of dead
+// workers, and dead workers. It calls each with every removed name; with dryRun it
+// removes nothing. A live worker may have stored tables that do not belong to a run
+// yet. If there is one, the error is a *HeldError, unless force is set.
+func (s *Store) Prune(ctx context.Context, needed, experiments map[string]bool, dryRun, force bool, each func(name string)) error {
 	w := &Worker{s: s, now: time.Now, seen: map[string]sighting{}}
 	w.owner.Place = place()
 	drop := func(name string) error {
 		each(name)
-		if keep {
+		if dryRun {
 			return nil
 		}
 		return s.b.remove(ctx, name)
@@ -27,38 +27,15 @@ func (s *Store) Prune(ctx context.Context, needed, places map[string]bool, keep,
 		return err
 	}
 	for _, name := range all {
-		if id, ok := strings.CutPrefix(name, "owners/"); ok && !anyway {
+		if id, ok := strings.CutPrefix(name, "owners/"); ok && !force {
 			if held, err := w.alive(ctx, id); held != nil || err != nil {
 				return errors.Join(err, asError(held))
 			}
 		}
 	}
-	tables := map[string]bool{}
-	for _, name := range all {
-		key, isRun := strings.CutSuffix(name[strings.LastIndexByte(name, '/')+1:], ".run")
-		if !strings.HasPrefix(name, "runs/") || !isRun {
-			continue
-		}
-		if !IsKey(key) {
-			if err := drop(name); err != nil {
-				return err
-			}
-			continue
-		}
-		run, err := s.Get(ctx, key)
-		var damaged *DamagedError
-		switch {
-		case needed[key] && err == nil:
-			for _, t := range run.Tables {
-				tables[t.name()] = true
-			}
-		case needed[key] && !errors.As(err, &damaged) && !errors.Is(err, ErrMissing):
-			return err
-		default:
-			if err := drop(name); err != nil {
-				return err
-			}
-		}
+	tables, err := s.pruneRuns(ctx, all, needed, drop)
+	if err != nil {
+		return err
 	}
 	for _, name := range all {
 		kind, rest, _ := strings.Cut(name, "/")
@@ -68,7 +45,7 @@ func (s *Store) Prune(ctx context.Context, needed, places map[string]bool, keep,
 		case "tables":
 			gone = !tables[name]
 		case "experiments", "submissions":
-			gone = !places[first]
+			gone = !experiments[first]
 		case "leases", "owners":
 			if kind == "leases" {
 				text, err := read(ctx, s.b, name, 1<<10)
@@ -93,4 +70,37 @@ func (s *Store) Prune(ctx context.Context, needed, places map[string]bool, keep,
 		}
 	}
 	return nil
+}
+
+// pruneRuns drops damaged runs and runs that are not needed. It returns the names of the
+// tables of the other runs.
+func (s *Store) pruneRuns(ctx context.Context, all []string, needed map[string]bool, drop func(name string) error) (map[string]bool, error) {
+	tables := map[string]bool{}
+	for _, name := range all {
+		key, isRun := strings.CutSuffix(name[strings.LastIndexByte(name, '/')+1:], ".run")
+		if !strings.HasPrefix(name, "runs/") || !isRun {
+			continue
+		}
+		if !IsKey(key) {
+			if err := drop(name); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		run, err := s.Get(ctx, key)
+		var damaged *DamagedError
+		switch {
+		case needed[key] && err == nil:
+			for _, t := range run.Tables {
+				tables[t.name()] = true
+			}
+		case needed[key] && !errors.As(err, &damaged) && !errors.Is(err, ErrMissing):
+			return nil, err
+		default:
+			if err := drop(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return tables, nil
 }

@@ -41,7 +41,7 @@ func FromCatalogue(from scheme.Scheme, name string, p codegen.Params, roles ...s
 		}
 		list = append(list,
 			File{Name: base + ".p4", Text: ownHeader(source, row, name), About: "the program of " + role + " switches"},
-			File{Name: base + ".manifest.json", Text: append(text, '\n'), About: "its meaning for p4lb"})
+			File{Name: base + ".manifest.json", Text: append(text, '\n'), About: "its manifest"})
 		// A program that looks up its ports uses more table entries than the packet
 		// test has.
 		perPort := slices.ContainsFunc(m.Tables, func(t manifest.Table) bool { return t.Name == "LbEgress.port_cfg" })

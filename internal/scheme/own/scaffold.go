@@ -33,7 +33,7 @@ func Scaffold(name string) ([]File, error) {
 	}
 	list := []File{
 		{Name: name + ".p4", About: "the program"},
-		{Name: name + ".manifest.yaml", About: "its meaning for p4lb"},
+		{Name: name + ".manifest.yaml", About: "its manifest"},
 		{Name: name + ".stf", About: "packet tests for p4lb test"},
 		{Name: "experiment.yaml", About: "experiment for p4lb lab run"},
 	}

@@ -369,8 +369,14 @@ func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, seve
 	if comparison == nil {
 		return nil, err
 	}
+	return j.report(ctx, x, world, comparison, r.Dir, time.Since(began), err)
+}
+
+// report prints the outcome of an experiment in a world, after runs that ended with err,
+// and writes its report into the folder dir.
+func (j *labJob) report(ctx context.Context, x *spec.Experiment, world string, comparison *lab.Comparison, dir string, took time.Duration, err error) (*lab.Comparison, error) {
 	if j.shard.Of > 0 {
-		fmt.Fprintf(j.c.Out, "shard %d of %d of %s: %d runs made, %d were there, %d are made by others\n", j.shard.Index+1, j.shard.Of, x.Name, comparison.Made, comparison.Taken, comparison.Left)
+		fmt.Fprintf(j.c.Out, "shard %d of %d of %s: %d runs made, %d found in the store, %d left to other shards\n", j.shard.Index+1, j.shard.Of, x.Name, comparison.Made, comparison.Taken, comparison.Left)
 		return comparison, err
 	}
 	if done := slices.ContainsFunc(comparison.Results, func(r *lab.Result) bool { return r != nil }); !done {
@@ -388,16 +394,16 @@ func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, seve
 		if j.st != nil {
 			again = "the same command"
 		}
-		fmt.Fprintf(j.c.Err, "%s %s goes on with the runs that are missing\n", j.c.Paint.Bold("hint:"), again)
+		fmt.Fprintf(j.c.Err, "%s %s continues with the missing runs\n", j.c.Paint.Bold("hint:"), again)
 		return nil, ctx.Err()
 	}
 	if errors.Is(err, lab.ErrDiskFull) {
 		return nil, err // A disk without room for the results has no room for a report either.
 	}
-	j.sections = append(j.sections, comparison.Markdown(j.command, time.Since(began))...)
-	report, e := comparison.Keep(r.Dir, origin())
+	j.sections = append(j.sections, comparison.Markdown(j.command, took)...)
+	report, e := comparison.Keep(dir, origin())
 	if err == nil && e == nil {
-		linkLatest(r.Dir, x.Name, world)
+		linkLatest(dir, x.Name, world)
 		fmt.Fprintf(j.c.Out, "\n%s\n", report)
 	}
 	return comparison, errors.Join(err, e)

@@ -109,6 +109,8 @@ p4lb lab. For a folder, run uses its experiment.yaml. Without an argument it use
 experiment.yaml of the current folder. An argument can also be the name of a paper, of
 an experiment of a paper, or of an experiment in the --store.
 
+An experiment file looks like this:
+
   name: quick
   topology: leaf-spine        # a preset, a file, or a generator:
                               # {leaf-spine: {leaves: 2, spines: 4, hosts: 8, rate: 10G}}

@@ -23,7 +23,7 @@ func NewObserve(c *cli.Console) *cobra.Command {
 		Short: "Sample ports into a dataset for p4lb fit",
 		Long: `Observe samples the egress ports that lead to other switches, and writes a dataset for
 fitting QALL's congestion index (Section III-B). Each row is a port in a sample, with
-the columns
+the columns:
 
   egress_traffic     rate of the port between two samples, in kbit/s
   occupancy          occupancy of its queue, in percent
