@@ -14,7 +14,10 @@ import (
 // Settings that contradict each other are refused with their place.
 func TestContradictions(t *testing.T) {
 	for text, want := range map[string]string{
-		"ties: place": "", "ties: place\nswitches: {knowledge: everywhere}": "x.yaml:2: ties: ties: place cannot read queues of other switches", "switches: {knowledge: everywhere}": "",
+		"transport: {kind: tcp, entropy: reps, paths: 1}": "x.yaml:2: transport: paths 1: want a power of two from 2 to ", "transport: {kind: tcp, entropy: reps, paths: 2}": "",
+		"transport: {kind: tcp, entropy: reps, paths: 6}": "x.yaml:2: transport: paths 6: want a power of two from 2 to ", "transport: {kind: tcp, paths: 2}": "x.yaml:2: transport: paths 2: want entropy ",
+		"traffic: [{to: [h99]}]": `x.yaml:2: traffic[0]: to: there is no host "h99"`,
+		"ties: place":            "", "ties: place\nswitches: {knowledge: everywhere}": "x.yaml:2: ties: ties: place cannot read queues of other switches", "switches: {knowledge: everywhere}": "",
 		"ties: place\nswitches: {draws: ns3}": "x.yaml:2: ties: place has no order in which switches draw from one sequence", "switches: {draws: ns3}": "",
 		"switches: {pfc-hysteresis: 3KB}": "x.yaml:2: switches.pfc-hysteresis: without pfc nothing is paused", "switches: {pfc: true, pfc-threshold: 9KB, pfc-hysteresis: 9KB}": "",
 		"switches: {pfc: true, pfc-threshold: 9KB, pfc-hysteresis: 10KB}": "x.yaml:2: switches.pfc-hysteresis: 10KB is more than the threshold of 9KB",
@@ -208,6 +211,26 @@ func TestObserving(t *testing.T) {
 	} {
 		if err := c.o.check(); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
+		}
+	}
+}
+
+// Jobs without a name are numbered from 1. Two jobs of one name, and names that metrics
+// cannot carry, are refused.
+func TestNamesOfJobs(t *testing.T) {
+	const work = "ranks: 4, phases: [{collective: all-reduce, size: 1MB}]"
+	for text, want := range map[string]string{
+		"[{%s}, {%s}]": "job1 job2", "[{name: a, %s}, {%s}]": "a job2", "[{name: job2, %s}, {%s}]": "two jobs are called job2", "[{name: 'a:b', %s}, {%s}]": "want no colon, comma or space",
+	} {
+		x, err := jobSetting(t, strings.ReplaceAll(text, "%s", work))
+		got := ""
+		if err == nil {
+			got = x.Cases[0].Jobs[0].Name + " " + x.Cases[0].Jobs[1].Name
+		} else {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }
