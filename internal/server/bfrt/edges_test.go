@@ -439,3 +439,79 @@ func TestDynamicHashing(t *testing.T) {
 		t.Errorf("read: %v, %v", got, code)
 	}
 }
+
+// A read of keys alone returns the members of a value set without data, with the target
+// that was asked for.
+func TestKeysOfValueSet(t *testing.T) {
+	r := newRig(t)
+	const table = "InPrs.kinds"
+	r.set(ins, table, r.key(table, 0x11), nil)
+	for _, only := range []bool{false, true} {
+		e := r.entry(table, nil, nil)
+		e.TableFlags = &wire.TableFlags{KeyOnly: only}
+		list, err := r.read(everywhere, e)
+		r.must(err)
+		if len(list) != 1 || (list[0].GetData() == nil) != only || (list[0].GetEntryTgt().GetPipeId() == wire.AllPipes) != only {
+			t.Errorf("keys alone %v: %v", only, list)
+		}
+	}
+}
+
+// Deleting all groups of a pipe leaves the groups of the others.
+func TestDeleteGroupsOfOnePipe(t *testing.T) {
+	r := newRig(t)
+	r.set(ins, "In.members", r.key("In.members", 3), r.data("In.members", "spread_to", "port", 1))
+	for id := range uint64(2) {
+		r.set(ins, "In.groups", r.key("In.groups", id+8), r.data("In.groups", "", "$ACTION_MEMBER_ID", []uint32{3}, "$ACTION_MEMBER_STATUS", []bool{true}))
+	}
+	r.must(r.write(pipe(2), update(del, r.entry("In.groups", nil, nil))))
+	for n, want := range []int{2, 2, 0, 2} {
+		list, err := r.read(pipe(uint32(n)), r.entry("In.groups", nil, nil))
+		r.must(err)
+		if len(list) != want {
+			t.Errorf("pipe %d has %d groups, want %d", n, len(list), want)
+		}
+	}
+}
+
+// The rates of an update that is undone are not read back, for an entry that had none.
+func TestRatesUndone(t *testing.T) {
+	r := newProgramRig(t, entries, gate.Limits{})
+	const table = "In.metered"
+	key := r.key(table, 7)
+	r.fine(update(ins, r.entry(table, key, r.data(table, "colour", "port", 2))))
+	before := fmt.Sprint(r.values(table, r.get(everywhere, table, key), "$METER_SPEC_CIR_KBPS"))
+	_, err := r.c.Write(t.Context(), &wire.WriteRequest{Target: everywhere, ClientId: 1, Atomicity: wire.WriteRequest_ROLLBACK_ON_ERROR, Updates: []*wire.Update{
+		update(mod, r.entry(table, key, r.data(table, "", "$METER_SPEC_CIR_KBPS", 5, "$METER_SPEC_PIR_KBPS", 6))),
+		update(del, r.entry(table, r.key(table, 99), nil)),
+	}})
+	if err == nil {
+		t.Fatal("an entry that does not exist is deleted")
+	}
+	if after := fmt.Sprint(r.values(table, r.get(everywhere, table, key), "$METER_SPEC_CIR_KBPS")); after != before {
+		t.Errorf("the committed rate is %s, want %s", after, before)
+	}
+	r.set(mod, table, key, r.data(table, "", "$METER_SPEC_CIR_KBPS", 5, "$METER_SPEC_PIR_KBPS", 6))
+	if after := r.values(table, r.get(everywhere, table, key), "$METER_SPEC_CIR_KBPS"); !slices.Equal(after, []uint64{5}) {
+		t.Errorf("the committed rate is %v, want 5", after)
+	}
+}
+
+// The interval for counters of ports, and the configuration of replication, are read back
+// as they were set.
+func TestAttributesOfChip(t *testing.T) {
+	r := newRig(t)
+	read := func(table string, a *wire.TableAttribute) *wire.TableAttribute {
+		t.Helper()
+		a.TableId = r.table(table).schema.ID
+		e, code := r.ask(everywhere, &wire.Entity{Entity: &wire.Entity_TableAttribute{TableAttribute: a}})
+		if code != codes.OK {
+			t.Fatalf("%s: %v", table, code)
+		}
+		return e.GetTableAttribute()
+	}
+	r.must(r.write(everywhere, r.attribute("$PORT_STAT", &wire.TableAttribute{Attribute: &wire.TableAttribute_IntvlMs{IntvlMs: &wire.StatePullIntvl{IntvlVal: 250}}})))
+	if got := read("$PORT_STAT", &wire.TableAttribute{Attribute: &wire.TableAttribute_IntvlMs{}}).GetIntvlMs().GetIntvlVal(); got != 250 {
+		t.Errorf("the interval is %d ms, want 250", got)
+	}
+}
