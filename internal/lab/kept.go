@@ -103,10 +103,12 @@ func parseKept(where string, text []byte) (*Kept, error) {
 	k := new(Kept)
 	err := json.Unmarshal(text, k)
 	switch {
-	case err != nil || !strings.HasPrefix(k.Format, "p4lb-experiment "):
-		return nil, fmt.Errorf("%s is no description of an experiment", where)
+	case err != nil:
+		return nil, fmt.Errorf("%s: not a description of an experiment: %w", where, err)
+	case !strings.HasPrefix(k.Format, "p4lb-experiment "):
+		return nil, fmt.Errorf("%s: not a description of an experiment: format %q, want %q", where, k.Format, keptFormat)
 	case k.Format != keptFormat:
-		return nil, fmt.Errorf("%s has the form %q, this p4lb knows %q", where, k.Format, keptFormat)
+		return nil, fmt.Errorf("%s: format %q: this p4lb reads %q", where, k.Format, keptFormat)
 	}
 	if digestOf(k.Runs) != k.Digest {
 		return nil, fmt.Errorf("%s has another digest than it says: it is not used", where)
