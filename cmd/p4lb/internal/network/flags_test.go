@@ -97,7 +97,7 @@ func TestLimitsOfDeploy(t *testing.T) {
 		}
 	}
 	j, cmd := parsed(t, "--target bmv2 --remove --name x") // needs no scheme, but a topology
-	if err := j.check(cmd); err == nil || !strings.Contains(err.Error(), "deploy wants a --topology") {
+	if err := j.check(cmd); err == nil || !strings.Contains(err.Error(), "deploy requires --topology") {
 		t.Errorf("--remove without a topology: %v", err)
 	}
 	if j, cmd = parsed(t, "--target bmv2 --remove --topology qall"); j.check(cmd) != nil {
@@ -111,7 +111,7 @@ func TestArchOfTarget(t *testing.T) {
 		{"--arch v1model", "v1model", ""}, {"--arch tna", "tna", ""}, {"--arch t2na --bfrt", "t2na", ""}, {"", "", ""},
 		{"--target tofino", "tna", ""}, {"--target tofino --arch t2na", "t2na", ""}, {"--target tofino --arch v1model", "", "--target tofino takes --arch tna or t2na"},
 		{"--target tofino --arch t2na --state-path ghost", "", "--target tofino takes --state-path recirc"}, {"--arch t2na --state-path ghost", "t2na", ""},
-		{"--bfrt", "", "--bfrt wants --arch tna or t2na"}, {"--bfrt --arch v1model", "", "--bfrt wants --arch tna or t2na"},
+		{"--bfrt", "", "--bfrt requires --arch tna or t2na"}, {"--bfrt --arch v1model", "", "--bfrt requires --arch tna or t2na"},
 		{"--target bmv2 --arch tna", "", "--target bmv2 takes --arch v1model"}, {"--target bmv2 --arch v1model", "v1model", ""},
 		{"--target p4runtime --arch tna", "tna", ""},
 	} {
