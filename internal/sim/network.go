@@ -420,6 +420,7 @@ type Port struct {
 	sending   int32         // bytes that the packet being sent occupies in the queue, until free
 
 	serving event // event at time free, planned if packets wait
+	nested  uint8 // calls of serve that have not returned
 	delay   time.Duration
 	place   place
 

@@ -230,18 +230,39 @@ func (o *Port) idle() bool { return (o.queue.head == nil || o.paused) && o.urgen
 
 // wake makes the port send if it can: at once, or when the link is free.
 func (o *Port) wake() {
+	if o.nested < mostNested && o.ready() {
+		o.serve()
+	}
+}
+
+// mostNested limits the depth of the stack. Egress may clone a packet to the port that sends it,
+// which then serves the clone before it returns; beyond the limit the first call serves them.
+const mostNested = 32
+
+// ready reports whether the port can send at once. If the link is busy, it plans to send when the
+// link is free.
+func (o *Port) ready() bool {
 	if o.serving.planned() || o.idle() && (o.host == nil || !o.host.wanted()) {
-		return
+		return false
 	}
 	if o.free > o.net.now {
 		o.net.events.planAs(&o.serving, o.free, o.place.next(o.net))
-		return
+		return false
 	}
-	o.serve()
+	return true
 }
 
-// serve sends the first packet of the queue.
+// serve sends packets until the link is busy or there are none.
 func (o *Port) serve() {
+	o.nested++
+	for next := true; next; next = o.ready() {
+		o.first()
+	}
+	o.nested--
+}
+
+// first sends the first packet of the queue.
+func (o *Port) first() {
 	if o.unmarked != nil {
 		o.markSent()
 	}
@@ -265,7 +286,6 @@ func (o *Port) serve() {
 	} else {
 		o.host.depart(p, o)
 	}
-	o.wake()
 }
 
 // left accounts for a packet that leaves the queue.
