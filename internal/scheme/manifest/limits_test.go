@@ -170,6 +170,7 @@ func TestValidate(t *testing.T) {
 		{task("kind: probe, header: h, period: 1ms"), ""},
 		{task("kind: probe, header: h"), "tasks[0].period: task probe wants either a period or theta"},
 		{task("kind: probe, header: h, period: 1ms, theta: 1ms"), "tasks[0].period: task probe wants either a period or theta"},
+		{task("kind: probe, header: h, period: 999ns"), "tasks[0].period: 999ns is too short: want at least 1µs"},
 		{task("kind: probe, header: h, period: 1ms, where: $port"), "tasks[0].where: there is no $port here"},
 		{task("kind: probe, header: h, period: 1ms, frame: ['1:8']"), "tasks[0].frame: task probe sends no frame of yours: want the kind send"},
 		{task("kind: send, frame: ['1:8']"), "tasks[0].period: is missing: task send wants it"},

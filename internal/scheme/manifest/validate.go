@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/p4lb/p4lb/internal/text/lists"
 	"github.com/p4lb/p4lb/internal/text/plain"
@@ -335,11 +336,17 @@ func (m *Manifest) validateTask(t *Task, place string) error {
 		return at(place+".frame", "task %s sends no frame of yours: want the kind %s", t.Kind, SendFrame)
 	case t.Kind == ProbeFlood && (t.Period == 0) == (t.Theta == 0):
 		return at(place+".period", "task probe wants either a period or theta, which the period follows from")
+	case t.Period != 0 && time.Duration(t.Period) < shortestPeriod:
+		return at(place+".period", "%v is too short: want at least %v", time.Duration(t.Period), shortestPeriod)
 	case needs.Filters && len(t.Filters) == 0:
 		return at(place+".filters", "task %s wants the filters that it sets", t.Kind)
 	}
 	return nil
 }
+
+// shortestPeriod bounds the work of a controller: a simulation runs every task of every switch in each
+// period.
+const shortestPeriod = time.Microsecond
 
 // checkFrame checks a field of a frame.
 func (t *Task) checkFrame(place string, f FrameField) error {
