@@ -23,7 +23,7 @@ func TestLabInterrupted(t *testing.T) {
 	if code := run(ctx, append(args, "-v"), nil, &out, errs); code != cli.ExitInterrupted {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
-	if !strings.Contains(errs.String(), "--resume goes on") || !strings.HasSuffix(errs.String(), "error: interrupted\n") {
+	if !strings.Contains(errs.String(), "--resume continues") || !strings.HasSuffix(errs.String(), "error: interrupted\n") {
 		t.Errorf("it says %q", errs.String())
 	}
 	if !strings.Contains(out.String(), "ecmp") {
