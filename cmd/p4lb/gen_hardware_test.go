@@ -98,5 +98,5 @@ func TestHardwareSizes(t *testing.T) {
 
 // refusal reports whether an error states that a row cannot exist.
 func refusal(err error) bool {
-	return strings.Contains(err.Error(), " for tna: ") || strings.Contains(err.Error(), "want at most")
+	return strings.Contains(err.Error(), " does not fit tna") || strings.Contains(err.Error(), "want at most")
 }
