@@ -76,7 +76,10 @@ type splitter struct {
 // length of the two is checked here nevertheless.
 func (s *splitter) split(burst [][]byte, packet []byte, h packetHeader) ([][]byte, bool) {
 	if h.kind == kindNone {
-		return append(burst, packet), h.flags&partialSum == 0 || complete(packet, int(h.sumFrom), int(h.sumField))
+		if h.flags&partialSum != 0 && !complete(packet, int(h.sumFrom), int(h.sumField)) {
+			return burst, false
+		}
+		return append(burst, packet), true
 	}
 	ip, tcp := ethernetLen, int(h.sumFrom)
 	if len(packet) < tcp+tcpLen || h.segment == 0 || h.sumField != tcpSum {
@@ -111,10 +114,7 @@ func (s *splitter) split(burst [][]byte, packet []byte, h packetHeader) ([][]byt
 	for i := uint16(0); len(payload) > 0; i++ {
 		part := payload[:min(int(h.segment), len(payload))]
 		payload = payload[len(part):]
-		from := len(s.segments)
-		s.segments = append(s.segments, header...)
-		s.segments = append(s.segments, part...)
-		p := s.segments[from:len(s.segments):len(s.segments)]
+		p := s.keep(header, part)
 		if v4 {
 			binary.BigEndian.PutUint16(p[ip+4:], identification+i)
 			sealIPv4(p[ip:tcp], len(p)-ip)
@@ -137,10 +137,12 @@ func (s *splitter) split(burst [][]byte, packet []byte, h packetHeader) ([][]byt
 	return burst, true
 }
 
-// keep copies a packet to memory that is valid until the splitter is reset.
-func (s *splitter) keep(packet []byte) []byte {
+// keep copies the parts of a packet to memory that is valid until the splitter is reset.
+func (s *splitter) keep(parts ...[]byte) []byte {
 	from := len(s.segments)
-	s.segments = append(s.segments, packet...)
+	for _, p := range parts {
+		s.segments = append(s.segments, p...)
+	}
 	return s.segments[from:len(s.segments):len(s.segments)]
 }
 
@@ -151,7 +153,7 @@ func isTag(etherType []byte) bool {
 	return t == 0x8100 || t == 0x88a8
 }
 
-// complete finishes a checksum whose field holds the sum of the pseudo-header.
+// complete finishes a checksum. Its field holds the sum of the pseudo-header.
 func complete(packet []byte, from, field int) bool {
 	if from+field+2 > len(packet) {
 		return false
@@ -269,7 +271,7 @@ func joinable(p []byte) (m joined) {
 	return joined{ip: ip, tcp: tcp, data: data, segment: len(p) - data, parts: 1, full: p[tcp+tcpFlags]&tcpPSH != 0}
 }
 
-// extend appends a segment to a message whose last segment it follows.
+// extend appends a segment to a message if it follows the last segment there.
 func (j *joiner) extend(m *joined, p []byte, next joined) bool {
 	if m.tcp != next.tcp || m.data != next.data || m.full || next.segment > m.segment || m.parts == maxParts {
 		return false
