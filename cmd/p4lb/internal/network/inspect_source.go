@@ -136,7 +136,7 @@ func (s *surveySource) next(ctx context.Context) (*view.Round, error) {
 		return nil, err
 	}
 	if s.strain != nil {
-		s.strain.see(r, time.Now(), readCPU())
+		s.strain.see(r, time.Now(), readCPU)
 	}
 	s.begun = true // the screen waits for switches that have vanished
 	return r, nil

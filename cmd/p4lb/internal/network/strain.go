@@ -103,9 +103,9 @@ type strainWatch struct {
 // busyFor is the shortest time over which a strainWatch measures CPU utilisation.
 const busyFor = time.Second
 
-// see processes a round of readings, read at the time now with the processor times
-// cpu. The first reading of drops counts in full.
-func (w *strainWatch) see(r *view.Round, now time.Time, cpu cpuTime) {
+// see processes a round of readings, read at the time now. readCPU is called only
+// when the interval has passed. The first reading of drops counts in full.
+func (w *strainWatch) see(r *view.Round, now time.Time, readCPU func() cpuTime) {
 	if w.warned {
 		return
 	}
@@ -131,6 +131,7 @@ func (w *strainWatch) see(r *view.Round, now time.Time, cpu cpuTime) {
 	if !w.since.IsZero() && now.Sub(w.since) < busyFor {
 		return
 	}
+	cpu := readCPU()
 	if !w.since.IsZero() && !idle {
 		w.warned = warnOfBusy(w.c, w.cpu, cpu)
 	}

@@ -61,14 +61,14 @@ func TestStrainOfInspectedSwitches(t *testing.T) {
 	}
 	var said bytes.Buffer
 	w := &strainWatch{c: cli.New(t.Context(), nil, strings.NewReader(""), io.Discard, &said)}
-	if w.see(round(0), time.Time{}, cpuTime{}); said.Len() > 0 {
+	if w.see(round(0), time.Time{}, func() cpuTime { return cpuTime{} }); said.Len() > 0 {
 		t.Errorf("nothing was lost: %q", said.String())
 	}
-	if w.see(round(3), time.Time{}, cpuTime{}); !strings.Contains(said.String(), "did not read 3 packets in time") {
+	if w.see(round(3), time.Time{}, func() cpuTime { return cpuTime{} }); !strings.Contains(said.String(), "did not read 3 packets in time") {
 		t.Errorf("3 packets were not read in time: %q", said.String())
 	}
 	said.Reset()
-	if w.see(round(4), time.Time{}, cpuTime{}); said.Len() > 0 {
+	if w.see(round(4), time.Time{}, func() cpuTime { return cpuTime{} }); said.Len() > 0 {
 		t.Errorf("warned twice: %q", said.String())
 	}
 }
@@ -97,7 +97,7 @@ func TestStrainOfProcessors(t *testing.T) {
 			w.see(&view.Round{Switches: []inspect.Result{
 				{Switch: "l1", Snapshot: &inspect.Snapshot{Readings: []inspect.Reading{{Quantity: inspect.InRate}, {Quantity: inspect.InRate, Value: s.rate}}}},
 				{Switch: "l2"},
-			}}, time.Unix(1000, 0).Add(s.at), cpuTime{s.busy, s.idle})
+			}}, time.Unix(1000, 0).Add(s.at), func() cpuTime { return cpuTime{s.busy, s.idle} })
 			if strings.Contains(said.String(), "its processors were busy 99 % of the time") != s.warns || !s.warns && said.Len() > 0 {
 				t.Errorf("%s, round %d: %q, want a warning: %v", name, i, said.String(), s.warns)
 			}
