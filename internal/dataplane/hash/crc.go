@@ -90,7 +90,7 @@ func crc16(d []byte) uint64 {
 	return uint64(r)
 }
 
-// crcOf returns the CRC of a calculation.
+// crcOf returns the CRC of a calculation, as the chip computes it.
 func crcOf(c *bmv2.CRC) *Table {
 	number := func(hex string) uint64 {
 		v, err := bmv2.ParseHex(hex)
@@ -99,10 +99,7 @@ func crcOf(c *bmv2.CRC) *Table {
 		}
 		return num.LowOfBig(v)
 	}
-	return NewCRC(CRC{
-		Width: c.Width, Poly: number(c.Poly), Init: number(c.Init), XorOut: number(c.Xor),
-		ReflectIn: c.Reversed, ReflectOut: c.Reversed,
-	})
+	return Reflected(CRC{Width: c.Width, Poly: number(c.Poly), Init: number(c.Init), XorOut: number(c.Xor), ReflectIn: c.Reversed})
 }
 
 // A Sliced is a reflected CRC of at most 32 bits: Table[k] holds the remainders

@@ -69,8 +69,8 @@ func readFunction(t *testing.T, text string) Function {
 		if _, err := fmt.Sscanf(name, "crc:%d:%x:%x:%x:%d", &c.Width, &c.Poly, &c.Init, &c.XorOut, &reversed); err != nil {
 			t.Fatal(err)
 		}
-		c.ReflectIn = reversed == 1
-		f.Width, f.CRC = c.Width, Reflected(c)
+		f.Width = c.Width
+		f.CRC = crcOf(&bmv2.CRC{Width: c.Width, Poly: fmt.Sprintf("%#x", c.Poly), Init: fmt.Sprintf("%#x", c.Init), Xor: fmt.Sprintf("%#x", c.XorOut), Reversed: reversed == 1})
 	case strings.HasPrefix(name, "identity:"):
 		f.Copy = true
 		fallthrough

@@ -25,6 +25,27 @@ func (a *ageing) forget(pipe int, h dataplane.Handle) {
 	delete(a.came, entryAt{pipe, h})
 }
 
+// save returns a function that restores the time to live and the hit state of an entry.
+// The entry may have another handle by then.
+func (a *ageing) save(t *matchTable, pipe int, x *dataplane.Entry) func(h dataplane.Handle) {
+	at := entryAt{pipe, x.Handle}
+	last, err := t.sw(pipe).LastHit(t.name, at.handle)
+	if err != nil { // entries of the table do not age
+		return func(dataplane.Handle) {}
+	}
+	active, came := a.active[at], a.came[at]
+	return func(h dataplane.Handle) {
+		t.sw(pipe).SetIdleTimeout(t.name, h, x.IdleTimeout, last)
+		at := entryAt{pipe, h}
+		if delete(a.active, at); active {
+			a.active[at] = true
+		}
+		if delete(a.came, at); came > 0 {
+			a.came[at] = came
+		}
+	}
+}
+
 // configure sets the idle timeout of the table.
 func (a *ageing) configure(t *matchTable, c *wire.IdleTable) error {
 	if c.GetEnable() && c.GetIdleTableMode() == wire.IdleTable_IDLE_TABLE_NOTIFY_MODE && c.GetMaxTtl() != 0 && c.GetMinTtl() > c.GetMaxTtl() {

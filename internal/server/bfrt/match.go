@@ -186,7 +186,7 @@ func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
 		}
 		d.keep(&before.Target)
 		d.complete()
-		saved := t.attach.save(t, pipe, h)
+		saved, aged := t.attach.save(t, pipe, h), t.ageing.save(t, pipe, &before)
 		if d.leads() {
 			target, err := t.target(d, pipe)
 			if err == nil {
@@ -214,6 +214,7 @@ func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
 			if h, err := t.sw(pipe).TableFind(t.name, at.match, at.priority); err == nil {
 				t.sw(pipe).TableModify(t.name, h, before.Target)
 				t.attach.restore(t, pipe, h, saved)
+				aged(h)
 			}
 		})
 	}
@@ -243,10 +244,11 @@ func (t *matchTable) removeOne(r *request, pipe int, h dataplane.Handle) error {
 		if err != nil {
 			return err
 		}
-		saved := t.attach.save(t, pipe, h)
+		saved, aged := t.attach.save(t, pipe, h), t.ageing.save(t, pipe, &x)
 		r.done(func() {
 			if h, err := sw.TableAdd(t.name, x); err == nil {
 				t.attach.restore(t, pipe, h, saved)
+				aged(h)
 			}
 		})
 	}
@@ -418,16 +420,14 @@ func (t *matchTable) walk(r *request, pipes []int, i int, want *filter) error {
 // the first pipe of a part. The chip has the entry in each pipe of the part.
 func (t *matchTable) reaches(r *request, e *wire.TableEntry) error {
 	_, byHandle := e.GetValue().(*wire.TableEntry_HandleId)
-	whole := len(t.scope.parts) == 1
-	_, user := t.scope.mode.GetScope().(*wire.Mode_UserDefined)
 	switch pipe := int(r.target.GetPipeId()); {
-	case r.all() && whole && !user:
+	case r.all() && t.scope.common():
 		return nil
 	case r.all() && byHandle:
 		return nil
 	case !r.all() && r.flags.GetFromHw():
 		return nil
-	case !r.all() && (!whole || user) && slices.ContainsFunc(t.scope.parts, func(part []int) bool { return part[0] == pipe }):
+	case !r.all() && !t.scope.common() && slices.ContainsFunc(t.scope.parts, func(part []int) bool { return part[0] == pipe }):
 		return nil
 	}
 	return failf(notFound, "the entry does not exist under this target")
@@ -435,16 +435,17 @@ func (t *matchTable) reaches(r *request, e *wire.TableEntry) error {
 
 // give returns one entry. Counts are sums over the pipes.
 func (t *matchTable) give(r *request, at *place, x *dataplane.Entry, want *filter) error {
+	first := at.pipes[slices.IndexFunc(at.handles, func(h int64) bool { return h >= 0 })]
 	e := &wire.TableEntry{TableId: t.schema.ID, Value: &wire.TableEntry_Key{Key: t.keyOf(x)}, TableFlags: r.flags, EntryTgt: r.own}
 	if r.flags.GetKeyOnly() {
 		e.EntryTgt = t.s.everywhere()
-		if len(t.scope.parts) > 1 {
-			e.EntryTgt.PipeId = uint32(at.pipes[0])
+		if !t.scope.common() {
+			e.EntryTgt.PipeId = uint32(first)
 		}
 		return r.out(&wire.Entity{Entity: &wire.Entity_TableEntry{TableEntry: e}})
 	}
 	e.Data = &wire.TableData{}
-	if err := t.lead(e.Data, &x.Target, at.pipes[0], want); err != nil {
+	if err := t.lead(e.Data, &x.Target, first, want); err != nil {
 		return err
 	}
 	t.attach.tell(t, e.Data, at, r.flags.GetFromHw(), want)

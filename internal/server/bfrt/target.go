@@ -25,14 +25,9 @@ func (r *request) done(back func()) {
 	}
 }
 
-// moving runs f when packets move: now, or after a batch that stops them.
-func (r *request) moving(f func()) {
-	if r.later != nil {
-		*r.later = append(*r.later, f)
-		return
-	}
-	f()
-}
+// moving runs f when packets move: after the change of a row, or after a batch that
+// stops packets.
+func (r *request) moving(f func()) { *r.later = append(*r.later, f) }
 
 // settle runs f once, after the last update of the batch.
 func (r *request) settle(f func()) { r.last["replication"] = f }
@@ -103,6 +98,12 @@ func newScope(p *program, e *wire.EntryScope) (scope, error) {
 		c.mode, c.parts = allOf(), [][]int{p.pipes}
 	}
 	return c, nil
+}
+
+// common reports whether an entry is in all pipes, under the target of all pipes.
+func (c *scope) common() bool {
+	_, user := c.mode.GetScope().(*wire.Mode_UserDefined)
+	return len(c.parts) == 1 && !user
 }
 
 // fits reports whether the target of a request matches the scopes of a value set. A

@@ -173,6 +173,9 @@ control In(inout headers hdr, inout metadata md, in ingress_intrinsic_metadata_t
         size = 64;
     }
 
+    CRCPolynomial<bit<16>>(0xa097, true, false, false, 0x1234, 0xff00) reversed;
+    Hash<bit<16>>(HashAlgorithm_t.CUSTOM, reversed) own;
+
     apply {
         volumes.count(hdr.ethernet.kind[7:0]);
         if (hdr.ethernet.kind == 7) {
@@ -195,6 +198,8 @@ control In(inout headers hdr, inout metadata md, in ingress_intrinsic_metadata_t
             hdr.ethernet.src[24:16] = md.ports.rank;
         } else if (hdr.ethernet.kind == 8) {
             hdr.ethernet.src[15:0] = grow.execute(0);
+        } else if (hdr.ethernet.kind == 9 && hdr.ethernet.dst != 0) {
+            hdr.ethernet.src[15:0] = own.get({ hdr.ethernet.dst });
         } else if (hdr.ethernet.kind == 10) {
             scoped.apply();
         } else if (hdr.ethernet.kind == 11) {
