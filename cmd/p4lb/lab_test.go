@@ -14,8 +14,8 @@ import (
 // are kept, and lab continues from there.
 func TestLabInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	args := []string{"lab", "--scheme", "ecmp", "--vs", "drill,rps", "--workload", "webserver", "--duration", "10ms",
-		"--seeds", "4", "--cores", "1", "--engine", "native", "-o", dir}
+	args := []string{"lab", "--scheme", "ecmp", "--vs", "drill", "--workload", "webserver", "--duration", "2ms",
+		"--seeds", "2", "--cores", "1", "--engine", "native", "-o", dir}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var out strings.Builder

@@ -34,6 +34,9 @@ func playground[A any](t *testing.T, name string, request any) (answer A) {
 // TestPlaySame compares the files of the playground with the files of the command: generated
 // programs with their manifests, and the report of an experiment.
 func TestPlaySame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares files of serial code: the race detector has nothing to see")
+	}
 	dir := t.TempDir()
 	run := func(args ...string) {
 		t.Helper()

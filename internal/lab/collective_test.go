@@ -32,6 +32,7 @@ func otherTransport(text, transport string) string {
 // TestCollective runs two iterations of an all-reduce with programs and with models.
 // One group of a leaf is alone on its links and takes its ideal time.
 func TestCollective(t *testing.T) {
+	leftToPlainRun(t)
 	const traffic = "collective: all-reduce, from: [l1], size: 4MB, repeat: 2, compute: 50us"
 	var before map[string]float64
 	for _, engine := range []string{"p4", "native"} {
@@ -472,6 +473,7 @@ func TestRandomPorts(t *testing.T) {
 // TestTrim: with +trim the program cuts packets, its model agrees for every flow, and the
 // time is about as long as with trimming ports. Queues that hold less than trimat drop.
 func TestTrim(t *testing.T) {
+	leftToPlainRun(t)
 	text := otherTransport(fmt.Sprintf(collectiveTest, "ecmp, ecmp+trim, {scheme: ecmp+trim, label: model, engine: native}, "+
 		"qall-pkt+trim, {scheme: qall-pkt+trim, label: qall, engine: native}, {scheme: ecmp+trim, label: late, set: {trimat: 100 packets}}",
 		"collective: all-to-all, size: 2MB"), "kind: uec")
@@ -499,6 +501,7 @@ func TestTrim(t *testing.T) {
 // TestFlapping lets a link fail three times and another one spoil bits, and a collective
 // goes on.
 func TestFlapping(t *testing.T) {
+	leftToPlainRun(t)
 	x := load(t, fmt.Sprintf(collectiveTest, "ecmp", "collective: all-reduce, size: 8MB, order: strided, groups: 2")+`engine: native
 switches: {pfc: false, ecn: none}
 faults:

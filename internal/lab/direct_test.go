@@ -18,10 +18,8 @@ import (
 // TestDirect runs every row with direct deployment and with the controller over
 // P4Runtime: the results are the same, with a link that fails and comes back.
 func TestDirect(t *testing.T) {
+	leftToPlainRun(t)
 	names := codegen.Names()
-	if testing.Short() {
-		names = []string{"ecmp", "drill+rlb", "qall-poly3"}
-	}
 	names = append(names, "wcmp@tna", "drill+rlb@tna", "qall-poly3@t2na", "conga@t2na")
 	const spines, tree = "l1-s1", "a1-c1"
 	networks := map[string]string{

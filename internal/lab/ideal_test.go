@@ -13,6 +13,7 @@ import (
 // TestNeverBelowOne: in an idle network of any shape no flow is faster than its
 // ideal, and where every link is as fast as any other a short flow is about as fast.
 func TestNeverBelowOne(t *testing.T) {
+	leftToPlainRun(t)
 	shapes := map[string]string{
 		"uniform":       "{leaf-spine: {leaves: 2, spines: 4, hosts: 2, rate: 1G, host-rate: 1G, delay: 2us, host-delay: 1us, queue: 4000}}",
 		"slow fabric":   "{leaf-spine: {leaves: 2, spines: 4, hosts: 2, rate: 250Mbps, host-rate: 1G, delay: 2us, host-delay: 1us, queue: 4000}}",

@@ -148,6 +148,7 @@ func TestJobExperts(t *testing.T) {
 // TestJobsShareFabric: two jobs that cross the same links are slower than alone, and
 // each has its metrics.
 func TestJobsShareFabric(t *testing.T) {
+	leftToPlainRun(t)
 	one := `  - {name: a, placement: [h1, h5, h2, h6], iterations: 2, phases: [{compute: 20us}, {collective: all-reduce, size: 4MB}]}
 `
 	two := one + `  - {name: b, start: 10us, placement: [h3, h7, h4, h8], iterations: 2, phases: [{compute: 20us}, {collective: all-reduce, size: 4MB}]}

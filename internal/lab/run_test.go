@@ -489,6 +489,7 @@ func TestReportOfOne(t *testing.T) {
 
 // TestSlowdownOfOne: a flow alone in the network takes its ideal time.
 func TestSlowdownOfOne(t *testing.T) {
+	leftToPlainRun(t)
 	c := run(t, &Runner{}, load(t, `
 topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G, host-rate: 1G, delay: 2us, host-delay: 1us, queue: 64}}
 schemes: [ecmp]

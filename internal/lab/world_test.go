@@ -102,6 +102,7 @@ func TestNotInRealTime(t *testing.T) {
 // TestFaultsInRealTime cuts a leaf off for most of a run: flows that begin
 // meanwhile end once it is back, and not before.
 func TestFaultsInRealTime(t *testing.T) {
+	leftToPlainRun(t)
 	if !hosts.Capable() {
 		t.Skip("network namespaces want root, or a user namespace around the test")
 	}

@@ -38,6 +38,9 @@ func TestIdempotent(t *testing.T) {
 // connection.
 func TestCommonEntries(t *testing.T) {
 	for _, memory := range []bool{true, false} {
+		if memory && testing.Short() {
+			continue // the race detector sees more over a connection
+		}
 		t.Run(fmt.Sprintf("memory=%t", memory), func(t *testing.T) {
 			target := newTarget(t, embedded.Options{Memory: memory, AnyPort: true, Still: true})
 			p := planFor(t, "qall-pkt@tna", preset(t, "qall"))

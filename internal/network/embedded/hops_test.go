@@ -40,6 +40,9 @@ func TestHops(t *testing.T) {
 		{"hermes", manifest.PathProbe, preset(t, "qall")},
 		{"hermes", manifest.PathProbe, tree},
 	} {
+		if c.topology == tree && testing.Short() {
+			continue // slow under the race detector, which sees as much in the other cases
+		}
 		p := planFor(t, c.scheme, c.topology)
 		target := newTarget(t, embedded.Options{Memory: true})
 		ctrl, err := controller.New(testContext(t), p, target, controller.DeployOptions{})

@@ -123,9 +123,13 @@ func TestIndirect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	deployments := 8
+	if testing.Short() {
+		deployments = 2 // enough for the race detector
+	}
 	for _, bfrt := range []bool{true, false} {
 		target := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: bfrt})
-		for i := range 8 {
+		for i := range deployments {
 			top := topology
 			if i%2 == 1 {
 				top = topology.Fail(links...)
