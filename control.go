@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/big"
 	"net"
 	"net/netip"
@@ -17,8 +18,9 @@ import (
 )
 
 // A Control changes and reads the tables, registers and other objects of one switch, like
-// a controller of P4Runtime. Names may lack their first components where one object has
-// such an end. Errors name the object, the value and the value that would be right.
+// a controller of P4Runtime. A name may lack its first components if only one object has
+// such an end: routes is Ingress.routes. Errors name the object, the value and the value that
+// would be right. A Control must not be used by several goroutines at once.
 type Control struct {
 	sw *dataplane.Switch
 	// owned holds the members and groups of entries in tables with an action profile, by table
@@ -81,12 +83,41 @@ func (c *Control) Insert(e Entry) error {
 // Modify changes the action of the entry with the same match and priority.
 func (c *Control) Modify(e Entry) error {
 	return c.change(e, func(t *bmv2.Table, entry dataplane.Entry) error {
-		h, err := c.sw.TableFind(t.Name, entry.Match, entry.Priority)
+		h, err := c.find(t, entry)
 		if err != nil {
 			return err
 		}
 		return c.sw.TableModify(t.Name, h, entry.Target)
 	})
+}
+
+// find returns the handle of the entry with the match and priority of e.
+func (c *Control) find(t *bmv2.Table, e dataplane.Entry) (dataplane.Handle, error) {
+	h, err := c.sw.TableFind(t.Name, e.Match, e.Priority)
+	if errors.Is(err, dataplane.ErrBadHandle) {
+		return h, errors.New("there is no entry with this match and priority")
+	}
+	return h, err
+}
+
+// locate returns a table, and the entry with the match and priority of e with its handle.
+func (c *Control) locate(e Entry) (t *bmv2.Table, entry dataplane.Entry, h dataplane.Handle, err error) {
+	if t, err = c.table(e.Table); err != nil {
+		return t, entry, h, err
+	}
+	if entry, err = c.entry(t.Name, e); err == nil {
+		h, err = c.find(t, entry)
+	}
+	return t, entry, h, inTable(t.Name, err)
+}
+
+// inTable adds the name of a table to an error, unless the error begins with it.
+func inTable(name string, err error) error {
+	prefix := "table " + name + ": "
+	if err == nil || strings.HasPrefix(err.Error(), prefix) {
+		return err
+	}
+	return fmt.Errorf("%s%w", prefix, err)
 }
 
 // Delete removes the entry with the match and priority of e; without a match it restores
@@ -99,16 +130,12 @@ func (c *Control) Delete(e Entry) error {
 	if e.Match == nil {
 		return c.sw.TableResetDefault(t.Name)
 	}
-	entry, err := c.entry(t.Name, e)
+	t, entry, h, err := c.locate(e)
 	if err != nil {
-		return fmt.Errorf("table %s: %w", t.Name, err)
-	}
-	h, err := c.sw.TableFind(t.Name, entry.Match, entry.Priority)
-	if err != nil {
-		return fmt.Errorf("table %s: %w", t.Name, err)
+		return err
 	}
 	if err := c.sw.TableDelete(t.Name, h); err != nil {
-		return fmt.Errorf("table %s: %w", t.Name, err)
+		return inTable(t.Name, err)
 	}
 	key := keyOf(t.Name, entry)
 	c.free(c.owned[key])
@@ -123,7 +150,7 @@ func (c *Control) change(e Entry, apply func(*bmv2.Table, dataplane.Entry) error
 	if err != nil {
 		return err
 	}
-	fail := func(err error) error { return fmt.Errorf("table %s: %w", t.Name, err) }
+	fail := func(err error) error { return inTable(t.Name, err) }
 	var entry dataplane.Entry
 	if e.Match != nil {
 		if entry, err = c.entry(t.Name, e); err != nil {
@@ -204,6 +231,21 @@ func (c *Control) free(t target) {
 	}
 }
 
+// Tables returns the names of the tables.
+func (c *Control) Tables() []string {
+	names := lists.Map(c.tables(), func(t *bmv2.Table) string { return t.Name })
+	slices.Sort(names)
+	return names
+}
+
+// tables returns the tables that are in the program's source.
+func (c *Control) tables() (list []*bmv2.Table) {
+	for _, p := range c.sw.Config().Pipelines {
+		list = append(list, p.Tables...)
+	}
+	return slices.DeleteFunc(list, (*bmv2.Table).Hidden)
+}
+
 // Len returns the number of entries of a table.
 func (c *Control) Len(table string) (int, error) {
 	t, err := c.table(table)
@@ -213,7 +255,6 @@ func (c *Control) Len(table string) (int, error) {
 	return c.sw.TableCount(t.Name)
 }
 
-// entry returns the match and the priority of an entry.
 // topPriority turns priorities around: within the switch the smallest wins.
 const topPriority = 1 << 30
 
@@ -291,6 +332,9 @@ func match(f dataplane.KeyField, text string, given bool) (dataplane.Match, erro
 
 // call returns an action of a table with its arguments.
 func (c *Control) call(t *bmv2.Table, action string, args map[string]string) (dataplane.ActionCall, error) {
+	if action == "" {
+		return dataplane.ActionCall{}, fmt.Errorf("there is no action in the entry: want one of %s", strings.Join(t.Actions, ", "))
+	}
 	name, err := named("action", action, t.Actions)
 	if err != nil {
 		return dataplane.ActionCall{}, err
@@ -365,6 +409,8 @@ func (c *Control) Counter(name string, index int) (Count, error) {
 	for _, a := range c.sw.Config().CounterArrays {
 		if !a.IsDirect {
 			names = append(names, a.Name)
+		} else if a.Name == name || strings.HasSuffix(a.Name, "."+name) {
+			return Count{}, fmt.Errorf("counter %s counts the entries of a table: want EntryCounter", a.Name)
 		}
 	}
 	name, err := named("counter", name, names)
@@ -381,27 +427,59 @@ func (c *Control) EntryCounter(e Entry) (Count, error) {
 	if err != nil {
 		return Count{}, err
 	}
-	entry, err := c.entry(t.Name, e)
-	if err != nil {
-		return Count{}, fmt.Errorf("table %s: %w", t.Name, err)
+	if !t.WithCounters {
+		return Count{}, fmt.Errorf("table %s has no direct counter", t.Name)
 	}
-	h, err := c.sw.TableFind(t.Name, entry.Match, entry.Priority)
+	_, _, h, err := c.locate(e)
 	if err != nil {
-		return Count{}, fmt.Errorf("table %s: %w", t.Name, err)
+		return Count{}, err
 	}
 	v, err := c.sw.EntryCounter(t.Name, h)
 	return Count(v), err
 }
 
-// SetMeter sets the rates of a cell of a meter, the committed rate first. Without rates
-// the meter marks every packet green.
-func (c *Control) SetMeter(name string, index int, rates ...Rate) error {
-	name, err := named("meter", name, lists.Map(c.sw.Config().MeterArrays, func(m *bmv2.MeterArray) string { return m.Name }))
+// SetEntryMeter sets the rates of the direct meter of the entry with the match and priority of
+// e, like SetMeter.
+func (c *Control) SetEntryMeter(e Entry, rates ...Rate) error {
+	t, err := c.table(e.Table)
 	if err != nil {
 		return err
 	}
+	if t.DirectMeters == "" {
+		return fmt.Errorf("table %s has no direct meter", t.Name)
+	}
+	_, _, h, err := c.locate(e)
+	if err != nil {
+		return err
+	}
+	return c.setMeter(t.DirectMeters, int(h), rates)
+}
+
+// SetMeter sets the two rates of a cell of a meter: the committed rate, above which packets
+// are yellow, and the peak rate, above which they are red. Without rates the meter marks every
+// packet green.
+func (c *Control) SetMeter(name string, index int, rates ...Rate) error {
+	var names []string
+	for _, m := range c.sw.Config().MeterArrays {
+		if !m.IsDirect {
+			names = append(names, m.Name)
+		} else if m.Name == name || strings.HasSuffix(m.Name, "."+name) {
+			return fmt.Errorf("meter %s measures the entries of a table: want SetEntryMeter", m.Name)
+		}
+	}
+	name, err := named("meter", name, names)
+	if err != nil {
+		return err
+	}
+	return c.setMeter(name, index, rates)
+}
+
+func (c *Control) setMeter(name string, index int, rates []Rate) error {
 	if len(rates) == 0 {
 		return c.sw.MeterReset(name, index)
+	}
+	if len(rates) != 2 || rates[0].PerSecond > rates[1].PerSecond || rates[0].PerSecond < 0 {
+		return fmt.Errorf("meter %s: rates %v: want the committed rate and a peak rate that is not lower, neither negative", name, rates)
 	}
 	return c.sw.MeterSet(name, index, lists.Map(rates, func(r Rate) dataplane.MeterRate {
 		return dataplane.MeterRate{PerMicrosecond: r.PerSecond / 1e6, Burst: r.Burst}
@@ -411,29 +489,27 @@ func (c *Control) SetMeter(name string, index int, rates ...Rate) error {
 // SetClone makes a session send clones to a port. If bytes is above 0, clones are truncated to
 // this length.
 func (c *Control) SetClone(session, port, bytes int) error {
-	if session < 1 || port < 0 || bytes < 0 {
-		return fmt.Errorf("clone session %d to port %d with %d bytes: want a session from 1, and no negative number", session, port, bytes)
+	if session < 1 || port < 0 || port >= maxPorts || bytes < 0 {
+		return fmt.Errorf("clone session %d to port %d with %d bytes: want a session from 1, a port from 0 to %d, and no negative number", session, port, bytes, maxPorts-1)
 	}
 	return c.sw.SetMirror(uint32(session), dataplane.MirrorSession{Port: uint32(port), HasPort: true, Length: bytes})
 }
 
 // SetMulticast makes a multicast group send one copy to each of the ports.
 func (c *Control) SetMulticast(group int, ports ...int) error {
-	if group < 1 || slices.Min(append(ports, 0)) < 0 {
-		return fmt.Errorf("multicast group %d to ports %v: want a group from 1, and no negative number", group, ports)
+	if group < 1 || group > math.MaxUint16 || slices.ContainsFunc(ports, func(p int) bool { return p < 0 || p >= maxPorts }) {
+		return fmt.Errorf("multicast group %d to ports %v: want a group from 1 to %d, and ports from 0 to %d", group, ports, math.MaxUint16, maxPorts-1)
 	}
 	return c.sw.SetGroup(uint32(group), lists.Map(ports, func(p int) dataplane.Replica { return dataplane.Replica{Port: uint32(p)} }))
 }
 
 func (c *Control) table(short string) (*bmv2.Table, error) {
-	tables := map[string]*bmv2.Table{}
-	for _, p := range c.sw.Config().Pipelines {
-		for _, t := range p.Tables {
-			tables[t.Name] = t
-		}
+	name, err := named("table", short, c.Tables())
+	if err != nil {
+		return nil, err
 	}
-	name, err := named("table", short, slices.Sorted(maps.Keys(tables)))
-	return tables[name], err
+	list := c.tables()
+	return list[slices.IndexFunc(list, func(t *bmv2.Table) bool { return t.Name == name })], nil
 }
 
 // named finds a name, which may lack its first components.
@@ -447,10 +523,12 @@ func named(what, short string, names []string) (string, error) {
 			found = append(found, n)
 		}
 	}
-	switch len(found) {
-	case 0:
+	switch {
+	case len(names) == 0:
+		return "", fmt.Errorf("there is no %s %q: the program has none", what, short)
+	case len(found) == 0:
 		return "", fmt.Errorf("there is no %s %q: there are %s", what, short, strings.Join(names, ", "))
-	case 1:
+	case len(found) == 1:
 		return found[0], nil
 	}
 	return "", fmt.Errorf("%s %q can be %s", what, short, strings.Join(found, " or "))

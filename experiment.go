@@ -2,6 +2,7 @@ package p4lb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -18,14 +19,17 @@ import (
 // the same results if Begin is deterministic.
 type Experiment struct {
 	// Text is YAML in the format of p4lb lab run: schemes, a network, traffic, loads and
-	// seeds.
+	// seeds. Setup writes it from Go values.
 	Text string
 	// Files contains the files that the text names; nil: none.
 	Files fs.FS
 	// Schemes is a folder of the machine. Schemes given by path in the text, such as ./mine, are
 	// looked up there: your own programs with their manifests, as described in
-	// docs/own-program.md. "": no such schemes.
+	// docs/own-program.md. "": in Files.
 	Schemes string
+	// Metrics defines the metrics that Begin reports with Network.Report, so that Setup.Metrics
+	// and Setup.Expect can name them. Other reported metrics are in Row.Runs only.
+	Metrics []Metric
 	// Begin, if not nil, is called before the first packet of each run, and plans the
 	// caller's own work: a controller, failures, flows, measurements. Runs are made side
 	// by side, so Begin is called from several goroutines.
@@ -40,7 +44,7 @@ func Run(ctx context.Context, experiment string, files fs.FS) (*Results, error) 
 	return Experiment{Text: experiment, Files: files}.Run(ctx)
 }
 
-// Run runs the experiment.
+// Run runs the experiment. If ctx is done before the end, it returns its error.
 func (e Experiment) Run(ctx context.Context) (*Results, error) {
 	files := e.Files
 	read := func(name string) ([]byte, error) {
@@ -55,10 +59,19 @@ func (e Experiment) Run(ctx context.Context) (*Results, error) {
 		}
 		return fs.Sub(files, dir)
 	}}
-	if e.Schemes != "" {
+	switch {
+	case e.Schemes != "":
 		library.Sources = []scheme.Source{own.Source(e.Schemes)}
+	case files != nil:
+		library.Sources = []scheme.Source{own.SourceIn(files)}
+	default:
+		library.Sources = []scheme.Source{withoutFiles}
 	}
-	x, err := spec.Load("experiment", []byte(e.Text), read, library)
+	metrics, err := e.metrics()
+	if err != nil {
+		return nil, err
+	}
+	x, err := spec.Load("experiment", []byte(e.Text), read, library, metrics...)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +84,43 @@ func (e Experiment) Run(ctx context.Context) (*Results, error) {
 		return nil, err
 	}
 	return &Results{c}, nil
+}
+
+// withoutFiles refuses schemes by path, for an experiment without files.
+func withoutFiles(name string) (scheme.Scheme, error) {
+	if own.IsPath(name) {
+		return nil, fmt.Errorf("there is no scheme %q: set Schemes to the folder that contains it, or Files", name)
+	}
+	return nil, nil
+}
+
+// metrics returns the definitions of the caller's metrics.
+func (e Experiment) metrics() ([]spec.Metric, error) {
+	for i, m := range e.Metrics {
+		if err := checkMetric(m.Name); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(e.Metrics[:i], func(o Metric) bool { return o.Name == m.Name }) {
+			return nil, fmt.Errorf("there are two metrics %q: want different names", m.Name)
+		}
+	}
+	return lists.Map(e.Metrics, func(m Metric) spec.Metric {
+		return spec.Metric{Name: m.Name, Unit: m.Unit, About: m.Meaning, Higher: m.Higher}
+	}), nil
+}
+
+// checkMetric returns an error if a metric of the caller cannot have a name.
+func checkMetric(name string) error {
+	base, _, byClass := strings.Cut(name, ":")
+	switch _, err := spec.MetricNamed(base, nil); {
+	case name == "":
+		return errors.New("a metric needs a name")
+	case err == nil:
+		return fmt.Errorf("each run measures the metric %q itself: want another name", base)
+	case byClass || strings.ContainsAny(name, " \t\n"):
+		return fmt.Errorf("a metric %q: want a name without spaces and colons", name)
+	}
+	return nil
 }
 
 // A Row is a scheme in a case of an experiment at a load.
@@ -114,8 +164,8 @@ func (r Row) Estimate(metric string) (Estimate, bool) {
 }
 
 // Mean returns a metric of a scheme, identified by its label, at the experiment's
-// first load: the mean over the seeds. The command p4lb lab list metrics lists
-// them; fct-mean is the mean time that flows take to complete, in ms.
+// first load: the mean over the seeds. Metrics lists the metrics; fct-mean is the mean time
+// that flows take to complete, in ms.
 func (r *Results) Mean(scheme, metric string) (float64, error) {
 	var labels []string
 	for _, row := range r.compared.Rows {
@@ -129,6 +179,18 @@ func (r *Results) Mean(scheme, metric string) (float64, error) {
 		return row.Estimate(metric).Mean, nil
 	}
 	return 0, fmt.Errorf("there is no scheme %q in the experiment: it has %s", scheme, strings.Join(labels, ", "))
+}
+
+// A Check is a condition of Setup.Expect, applied to a row.
+type Check struct {
+	Name string // the condition, with the row
+	Met  bool   // by the whole 95 % interval over the seeds
+	Why  string // the measured values
+}
+
+// Checks applies the conditions of the experiment to its results.
+func (r *Results) Checks() []Check {
+	return lists.Map(r.compared.Checks(), func(c lab.Check) Check { return Check(c) })
 }
 
 // Table returns the comparison as p4lb lab prints it: headings, and a line for each scheme in

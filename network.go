@@ -3,6 +3,7 @@ package p4lb
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/dataplane"
@@ -15,10 +16,11 @@ import (
 // A Network is the network of one run of an experiment, in virtual time: switches that run P4
 // programs, links, and hosts. Experiment.Begin gets it before the first packet, and can plan its
 // own work with At, Every and OnPacket. Their functions run one at a time, while virtual time
-// stands still.
+// stands still. Other goroutines must not use the Network, and it ends with the run.
 type Network struct {
 	view     *lab.View
 	controls map[string]*Control
+	depth    int // functions of At that have called At for the same time, up to the running one
 }
 
 // A Port is the state of a port of a switch or host.
@@ -53,7 +55,9 @@ type PacketAt struct {
 	Length int    // on the wire, from the Ethernet header on
 }
 
-func newNetwork(v *lab.View) *Network { return &Network{v, map[string]*Control{}} }
+func newNetwork(v *lab.View) *Network {
+	return &Network{view: v, controls: map[string]*Control{}}
+}
 
 // Scheme returns the label of the run's row.
 func (n *Network) Scheme() string { return n.view.Job.Scheme.Label }
@@ -68,13 +72,40 @@ func (n *Network) Seed() uint64 { return n.view.Job.Seed }
 func (n *Network) Now() time.Duration { return n.view.Net.Now() }
 
 // At calls f at a time, or now if that is past.
-func (n *Network) At(at time.Duration, f func()) { n.view.Net.At(at, f) }
+func (n *Network) At(at time.Duration, f func()) {
+	if f == nil {
+		n.view.Fail(fmt.Errorf("at %v: the function is nil", at))
+		return
+	}
+	depth := 0
+	if at <= n.Now() {
+		depth = n.depth + 1
+	}
+	if depth > maxDepth {
+		n.view.Fail(fmt.Errorf("at %v: %d functions of At have called At for the same time: want later times, so that virtual time advances", n.Now(), maxDepth))
+		return
+	}
+	n.view.Net.At(at, func() {
+		n.depth = depth
+		f()
+		n.depth = 0
+	})
+}
+
+// maxDepth limits Network.depth.
+const maxDepth = 10_000
+
+// errNil is the error about a callback that is nil.
+var errNil = errors.New("the function is nil")
 
 // Every calls f after each interval until it returns an error, which ends the run and is
 // the error of the experiment.
 func (n *Network) Every(interval time.Duration, f func() error) error {
 	if interval <= 0 {
 		return fmt.Errorf("an interval of %v: want one above 0", interval)
+	}
+	if f == nil {
+		return fmt.Errorf("every %v: %w", interval, errNil)
 	}
 	n.view.Net.Every(interval, func(time.Duration) bool {
 		err := f()
@@ -88,6 +119,9 @@ func (n *Network) Every(interval time.Duration, f func() error) error {
 
 // OnPacket calls f for each packet that a port of a switch begins to send or has received.
 func (n *Network) OnPacket(f func(PacketAt)) error {
+	if f == nil {
+		return fmt.Errorf("for each packet: %w", errNil)
+	}
 	ok := n.view.Net.Tap(func(at *sim.Port, head []byte, size int) {
 		f(PacketAt{at.Switch(), at.Number, head, size})
 	})
@@ -178,6 +212,12 @@ func (n *Network) OnPacketIn(name string, f func(data []byte)) error {
 	if err != nil {
 		return err
 	}
+	if s.Program() == nil {
+		return n.models()
+	}
+	if f == nil {
+		return fmt.Errorf("packets of %s: %w", name, errNil)
+	}
 	s.OnPacketIn(func(_ int, data []byte) { f(data) })
 	return nil
 }
@@ -191,6 +231,9 @@ func (n *Network) OnDigest(name string, f func(Digest)) error {
 	}
 	if s.Program() == nil {
 		return n.models()
+	}
+	if f == nil {
+		return fmt.Errorf("digests of %s: %w", name, errNil)
 	}
 	n.view.OnDigest(name, func(d dataplane.Digest) { f(Digest{d.List, d.Data}) })
 	return nil
@@ -250,10 +293,14 @@ func (n *Network) eachLink(name string, do func(*sim.Link) error) error {
 }
 
 // Report adds a value of the caller's own to the metrics of the run; Results.Rows and
-// Results.Mean have it.
+// Results.Mean have it. A second value of the same metric replaces the first. Experiment.Metrics
+// adds it to tables and conditions.
 func (n *Network) Report(metric string, value float64) error {
-	if metric == "" {
-		return errors.New("a metric needs a name")
+	if err := checkMetric(metric); err != nil {
+		return err
+	}
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return fmt.Errorf("metric %s: %v: want a finite number", metric, value)
 	}
 	n.view.Report(metric, value)
 	return nil

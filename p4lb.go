@@ -7,9 +7,15 @@
 //	Run         runs an experiment with networks of such switches in virtual time
 //	Experiment  is the same with code of the caller: a controller in Go, failures,
 //	            own flows, callbacks per packet and per interval, own metrics
+//	Setup       writes the text of an experiment from Go values
+//	Metrics     defines the metrics of experiments
 //
 // The examples show each of them. All functions are deterministic, start no other process,
-// and access only the files that they are given. Other packages of the module are internal.
+// and access only the files that they are given.
+//
+// The module has three more packages for programs: codegen generates programs of the catalogue
+// with all options, controller deploys them to switches over P4Runtime, and fitting computes
+// congestion indices. Other packages are internal.
 package p4lb
 
 import (

@@ -1,6 +1,7 @@
 package p4lb
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,15 +12,21 @@ import (
 
 // A Switch runs a program on packets, like BMv2's simple_switch or a pipe of Tofino: parser,
 // tables, registers, queues, clones and recirculation. Only Send and Advance advance its clock.
+// It has no goroutines and needs no closing. It must not be used by several goroutines at once.
+//
+// A packet-out is a packet to the port of the controller, with the header that the program
+// parses there; a packet-in is a packet that leaves by this port.
 type Switch struct {
 	Control
 	engine  *dataplane.Engine
 	now     time.Duration
 	digests []Digest
+	failed  error
 }
 
 // A Digest is a record that a program has sent to its controller: the name of its list of
-// fields, and the fields in their order, each in whole bytes.
+// fields, such as the struct seen_t in digest<seen_t>, and the fields in their order, each in
+// whole bytes.
 type Digest struct {
 	List string
 	Data []byte
@@ -34,10 +41,14 @@ type Packet struct {
 // NewSwitch returns a switch that runs a program with empty tables. It configures the
 // clone sessions that programs of load balancers need.
 func NewSwitch(p *Program) (*Switch, error) {
+	if p == nil {
+		return nil, errors.New("a switch without a program: want one of Build, Compile or CompileFile")
+	}
 	s := &Switch{now: time.Second}
-	sw, err := dataplane.New(p.compiled.Config, dataplane.Options{Digest: func(d dataplane.Digest) {
-		s.digests = append(s.digests, Digest{d.List, slices.Clone(d.Data)})
-	}})
+	sw, err := dataplane.New(p.compiled.Config, dataplane.Options{
+		Digest: func(d dataplane.Digest) { s.digests = append(s.digests, Digest{d.List, slices.Clone(d.Data)}) },
+		Ended:  func(e dataplane.Ended) { s.fail(fmt.Errorf("the program loops: %v", e)) },
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +69,19 @@ func NewSwitch(p *Program) (*Switch, error) {
 // gap is the time between two packets of Send.
 const gap = time.Millisecond
 
+// maxPorts is the number of ports that the 9 bits of each architecture can express.
+const maxPorts = 1 << 9
+
 // Send delivers a packet to a port one millisecond after the previous event, runs the
-// switch until its queues are empty, and returns the packets that left.
+// switch until its queues are empty, and returns the packets that left. If the port does not
+// exist or the program recirculates or clones a packet without end, the packet is dropped and Err
+// returns an error.
 func (s *Switch) Send(port int, data []byte) []Packet {
 	s.now += gap
+	if port < 0 || port >= maxPorts {
+		s.fail(fmt.Errorf("a packet to port %d: want a port from 0 to %d", port, maxPorts-1))
+		return nil
+	}
 	list := packets(s.engine.Process(uint32(port), data, s.now))
 	const most = 10000 // a packet may recirculate forever
 	for range most {
@@ -73,6 +93,19 @@ func (s *Switch) Send(port int, data []byte) []Packet {
 		list = append(list, packets(s.engine.Run(s.now))...)
 	}
 	return list
+}
+
+// Err returns the first error of Send since the previous call of Err.
+func (s *Switch) Err() error {
+	err := s.failed
+	s.failed = nil
+	return err
+}
+
+func (s *Switch) fail(err error) {
+	if s.failed == nil {
+		s.failed = err
+	}
 }
 
 // Advance advances the clock.

@@ -1,5 +1,7 @@
 package bmv2
 
+import "strings"
+
 // A Parser is a parse graph. InitState is its first state.
 type Parser struct {
 	Name        string        `bmv2:"name"`
@@ -124,6 +126,12 @@ type Table struct {
 	// extensions of p4lb, which BMv2 ignores.
 	CounterActions []int `bmv2:"counter_actions,omitempty"`
 	MeterActions   []int `bmv2:"meter_actions,omitempty"`
+}
+
+// Hidden reports whether the compiler, p4lb's or p4c, made the table for statements between the
+// program's tables. Names of a program's tables have a dot.
+func (t *Table) Hidden() bool {
+	return strings.HasPrefix(t.Name, "tbl_") && len(t.Key) == 0 && t.DefaultEntry != nil && t.DefaultEntry.ActionConst
 }
 
 // NextTables are the successors of a table after each action (or after a hit

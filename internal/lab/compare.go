@@ -114,7 +114,7 @@ func (c *Comparison) Table() [][]string {
 	x, head := c.Experiment, c.lead("CASE", "LOAD", "SCHEME")
 	shown := slices.Concat(x.Metrics, c.extra())
 	for _, name := range shown {
-		m, _ := spec.MetricNamed(name, x.Classes)
+		m, _ := x.Metric(name)
 		head = append(head, m.Label())
 	}
 	if len(x.Schemes) > 1 {

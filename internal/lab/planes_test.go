@@ -86,7 +86,7 @@ func TestPlaneLost(t *testing.T) {
 // TestPlanesErrors refuses planes where they cannot be.
 func TestPlanesErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		fmt.Sprintf(planesTest, twoPlanes, "") + "ties: place\n":                                                        "ties: ties: place with hosts of several ports",
+		fmt.Sprintf(planesTest, twoPlanes, "") + "ties: place\n":                                                        "ties: place with hosts of several ports",
 		fmt.Sprintf(planesTest, twoPlanes, "") + "faults: [{at: 1ms, plane: 3, down: true}]\n":                          "faults[0]: plane 3: the hosts of rail have 2 ports",
 		fmt.Sprintf(planesTest, twoPlanes, "") + "faults: [{at: 1ms, plane: 1, switch: l1, down: true}]\n":              "faults[0]: want one of link, switch and plane",
 		fmt.Sprintf(planesTest, "leaf-spine: {leaves: 4, hosts: 4", "") + "faults: [{at: 1ms, plane: 1, down: true}]\n": "faults[0]: plane 1: the hosts of leaf-spine have one port",

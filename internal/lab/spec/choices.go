@@ -368,7 +368,7 @@ func (x *Experiment) checkChoices(c *Case) (key string, err error) {
 	}
 	w, r := &c.Switches, &c.Transport.RDMA
 	if c.Ties == ByPlace && w.Knowledge == everywhere {
-		return "ties", errors.New("ties: place cannot read queues of other switches at once, which knowledge: everywhere requires: want ties: planned")
+		return "ties", errors.New("place cannot read queues of other switches at once, which knowledge: everywhere requires: want planned")
 	}
 	if c.Ties == ByPlace && w.Draws == drawsLikeNS3 {
 		return "ties", errors.New("place has no order in which switches draw from one sequence, which draws: ns3 asks for: want planned")

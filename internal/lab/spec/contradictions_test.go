@@ -17,7 +17,7 @@ func TestContradictions(t *testing.T) {
 		"transport: {kind: tcp, entropy: reps, paths: 1}": "x.yaml:2: transport: paths 1: want a power of two from 2 to ", "transport: {kind: tcp, entropy: reps, paths: 2}": "",
 		"transport: {kind: tcp, entropy: reps, paths: 6}": "x.yaml:2: transport: paths 6: want a power of two from 2 to ", "transport: {kind: tcp, paths: 2}": "x.yaml:2: transport: paths 2: want entropy ",
 		"traffic: [{to: [h99]}]": `x.yaml:2: traffic[0]: to: there is no host "h99"`,
-		"ties: place":            "", "ties: place\nswitches: {knowledge: everywhere}": "x.yaml:2: ties: ties: place cannot read queues of other switches", "switches: {knowledge: everywhere}": "",
+		"ties: place":            "", "ties: place\nswitches: {knowledge: everywhere}": "x.yaml:2: ties: place cannot read queues of other switches", "switches: {knowledge: everywhere}": "",
 		"ties: place\nswitches: {draws: ns3}": "x.yaml:2: ties: place has no order in which switches draw from one sequence", "switches: {draws: ns3}": "",
 		"switches: {pfc-hysteresis: 3KB}": "x.yaml:2: switches.pfc-hysteresis: without pfc nothing is paused", "switches: {pfc: true, pfc-threshold: 9KB, pfc-hysteresis: 9KB}": "",
 		"switches: {pfc: true, pfc-threshold: 9KB, pfc-hysteresis: 10KB}": "x.yaml:2: switches.pfc-hysteresis: 10KB is more than the threshold of 9KB",

@@ -47,7 +47,7 @@ func (x *Experiment) parseExpectation(text string) (Expectation, error) {
 		}
 		e.Value = v
 	}
-	if _, err := x.metric(e.Metric); err != nil {
+	if _, err := x.Metric(e.Metric); err != nil {
 		return e, err
 	}
 	for _, row := range []string{e.Of, e.Times} {

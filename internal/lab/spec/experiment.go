@@ -76,15 +76,6 @@ type Experiment struct {
 // Text returns the file of the experiment, or nil if it was not read from one.
 func (x *Experiment) Text() []byte { return x.origin.text }
 
-// An origin is the source text of an experiment, so that it can be parsed again with other
-// choices.
-type origin struct {
-	file    string
-	text    []byte
-	read    Reader
-	library *scheme.Library
-}
-
 // A Setting contains the values of an experiment that a case can override.
 type Setting struct {
 	Topology  Network       `yaml:"topology"`

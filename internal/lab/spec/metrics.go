@@ -103,8 +103,12 @@ var jobMetrics = []string{"iteration-time", "iteration-ratio", "step-time", "ste
 // ByJob reports whether the metric also exists for each job.
 func (m *Metric) ByJob() bool { return slices.Contains(jobMetrics, m.Name) }
 
-// metric finds a metric by name. It returns an error for a metric of an unknown job.
-func (x *Experiment) metric(name string) (Measure, error) {
+// Metric finds a metric by name, or one that the caller of Load has defined. It returns an error
+// for a metric of an unknown job.
+func (x *Experiment) Metric(name string) (Measure, error) {
+	if i := slices.IndexFunc(x.origin.own, func(m Metric) bool { return m.Name == name }); i >= 0 {
+		return Measure{&x.origin.own[i], -1, name}, nil
+	}
 	m, err := MetricNamed(name, x.Classes)
 	if base, job, of := strings.Cut(name, ":"); err == nil && of && m.ByJob() && !slices.Contains(x.JobNames(), job) {
 		return m, fmt.Errorf("metric %s: there is no job %q in jobs of %s", base, job, cmp.Or(x.Name, "the experiment"))

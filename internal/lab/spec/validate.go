@@ -23,15 +23,26 @@ import (
 // NoFiles returns a Reader without files.
 func NoFiles(name string) ([]byte, error) { return nil, fs.ErrNotExist }
 
+// An origin is the source text of an experiment, so that it can be parsed again with other
+// choices.
+type origin struct {
+	file    string
+	text    []byte
+	read    Reader
+	library *scheme.Library
+	own     []Metric // metrics that the caller reports
+}
+
 // Load parses an experiment, checks it and fills in missing values. file is its name in messages.
-// library contains the schemes; nil is the catalogue. Errors in the text are of type *FileError.
-func Load(file string, text []byte, read Reader, library *scheme.Library) (*Experiment, error) {
+// library contains the schemes; nil is the catalogue. own defines metrics that the caller adds to
+// runs. Errors in the text are of type *FileError.
+func Load(file string, text []byte, read Reader, library *scheme.Library, own ...Metric) (*Experiment, error) {
 	x := new(Experiment)
 	src, err := decode(file, text, x)
 	if err != nil {
 		return nil, err
 	}
-	x.origin = origin{file, text, read, library}
+	x.origin = origin{file, text, read, library, own}
 	if err := x.complete(src, read, library); err != nil {
 		return nil, err
 	}
@@ -233,7 +244,7 @@ func parameterNames(list []codegen.Param) string {
 
 func (x *Experiment) checkMetrics(src *source) error {
 	for i, name := range x.Metrics {
-		if _, err := x.metric(name); err != nil {
+		if _, err := x.Metric(name); err != nil {
 			return src.wrong(fmt.Sprintf("metrics[%d]", i), err)
 		}
 	}
@@ -262,7 +273,7 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 		return src.wrong(at(wrong.key), wrong.err)
 	}
 	if c.Ties == ByPlace && t.NICs() < len(t.Hosts) {
-		return src.wrong(at("ties"), fmt.Errorf("ties: %s with hosts of several ports: want the default", ByPlace))
+		return src.wrong(at("ties"), fmt.Errorf("%s with hosts of several ports: want the default", ByPlace))
 	}
 	for j := range c.Traffic {
 		if err := c.Traffic[j].resolve(t, read); err != nil {

@@ -221,7 +221,7 @@ func (x *Experiment) Variant(levels []int) (*Experiment, error) {
 	if err == nil {
 		var text []byte
 		if text, err = yaml.Marshal(values); err == nil {
-			other, err = Load(x.origin.file, text, x.origin.read, x.origin.library)
+			other, err = Load(x.origin.file, text, x.origin.read, x.origin.library, x.origin.own...)
 		}
 	}
 	if err != nil {
@@ -400,7 +400,7 @@ func (x *Experiment) checkTargets(src *source) error {
 }
 
 func (x *Experiment) checkTarget(t *Target) error {
-	if _, err := x.metric(t.Metric); err != nil {
+	if _, err := x.Metric(t.Metric); err != nil {
 		return err
 	}
 	for _, name := range []string{t.Case, t.AgainstCase} {
