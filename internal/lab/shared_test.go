@@ -23,7 +23,7 @@ traffic: [{workload: webserver, pattern: all-to-all, load-of: hosts, cut: none}]
 parameters: default
 loads: [0.4, 0.6]
 seeds: 2
-duration: 2ms
+duration: 5ms
 `
 
 func loadSweep(t *testing.T, text string) *spec.Experiment {
