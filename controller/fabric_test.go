@@ -146,6 +146,32 @@ func TestStepsOfDeployment(t *testing.T) {
 	}
 }
 
+// An atomic deployment to working switches is complete: each reports its changes, the next
+// deployment has none, and a controller keeps the new plan.
+func TestAtomicWithoutFailure(t *testing.T) {
+	to := newWired(t)
+	p := countedPlan(t)
+	first := deployed(t, p, to, controller.DeployOptions{Atomic: true})
+	for _, name := range []string{"l1", "l2", "s1"} {
+		if got := changes(first, name); got == fmt.Sprint(map[string]int{}) {
+			t.Errorf("%s reports no changes", name)
+		}
+	}
+	for _, s := range first.Switches {
+		if !s.Pushed || s.Err != nil {
+			t.Errorf("%s: pushed %v, %v", s.Name, s.Pushed, s.Err)
+		}
+	}
+	for _, atomic := range []bool{true, false} {
+		again := deployed(t, p, to, controller.DeployOptions{Atomic: atomic})
+		for _, s := range again.Switches {
+			if got := changes(again, s.Name); got != fmt.Sprint(map[string]int{}) || s.Pushed {
+				t.Errorf("atomic %v: %s changes again: %s", atomic, s.Name, got)
+			}
+		}
+	}
+}
+
 // If a switch fails, an atomic deployment restores the others: entries, cells, sessions and
 // groups. Without --atomic they keep the new plan.
 func TestAtomic(t *testing.T) {

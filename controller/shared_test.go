@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -14,6 +16,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/primary"
 	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
 // routes is an index with a table of addresses and an action with a port.
@@ -126,6 +129,47 @@ func TestQueuesOutOfReach(t *testing.T) {
 		}
 		if got := strings.Join(x.notes, ""); (len(want) > 0) != strings.Contains(got, "no way to the queues") {
 			t.Errorf("%d queues: the notes are %q", len(want), got)
+		}
+	}
+}
+
+// A filterList is the filters of a switch.
+type filterList []plan.Filter
+
+func (l filterList) List(context.Context) ([]plan.Filter, error)  { return l, nil }
+func (l filterList) SetFilter(context.Context, plan.Filter) error { return nil }
+
+// Filters that differ from the plan are set, under the switch's name of them. A plan with a
+// filter that the program lacks fails, and a target without access is noted.
+func TestFilterSteps(t *testing.T) {
+	u, v := plan.Filter{Name: "u", Time: time.Millisecond, Shift: 3}, plan.Filter{Name: "v", Sample: true, Time: time.Second}
+	changed := u
+	changed.Time = time.Microsecond
+	for _, c := range []struct {
+		have, want []plan.Filter
+		steps      int
+	}{{[]plan.Filter{u, v}, []plan.Filter{u, v}, 0}, {[]plan.Filter{v, u}, []plan.Filter{changed, v}, 1}, {[]plan.Filter{u}, []plan.Filter{v}, 0}, {[]plan.Filter{u}, nil, 0}} {
+		list := filterSteps(c.have, c.want)
+		if len(list) != c.steps {
+			t.Errorf("%v, want %v: %d steps", c.have, c.want, len(list))
+		}
+		for _, s := range list {
+			if *s.filter != changed || s.Before != u.String() || s.After != changed.String() || s.Object != "filter u" {
+				t.Errorf("the step is %+v, filter %+v", s.Change, *s.filter)
+			}
+		}
+	}
+	for _, c := range []struct {
+		access target.Filters
+		want   []plan.Filter
+		err    string
+		notes  int
+	}{{nil, nil, "", 0}, {nil, []plan.Filter{u}, "", 1}, {filterList{v, u}, []plan.Filter{u}, "", 0}, {filterList{v}, []plan.Filter{v, u}, "the program has no filter u", 0}} {
+		x := &exchange{link: &primary.Link{}}
+		x.link.Endpoint.Filters = c.access
+		err := x.liveFilters(t.Context(), &contents{}, c.want)
+		if len(x.notes) != c.notes || (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
+			t.Errorf("%v: %v, notes %q", c.want, err, x.notes)
 		}
 	}
 }

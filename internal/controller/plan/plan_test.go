@@ -131,6 +131,13 @@ func TestWeights(t *testing.T) {
 	if want := []string{"s1 16", "s2 1", "s2 1"}; !slices.Equal(got, want) {
 		t.Errorf("weights %v, want %v", got, want)
 	}
+	// The sum of 16 weights fits in 32 bits, however different the links are.
+	wide := testPlanner(t, load(t, strings.NewReplacer("40G", "400G", "rate: 5G", "rate: 46K").Replace(network)), "l1", fabric.ByLeaf)
+	for _, g := range wide.out.Routes.Groups {
+		if w := wide.weights(g); g.ID == 2 && (slices.Min(w) != 1 || slices.Max(w) != 400_000_000/(400_000_000>>20)) {
+			t.Errorf("weights %v of 400 Gbit/s and 23 kbit/s", w)
+		}
+	}
 	// Without a leaf behind a group there is nothing to weigh.
 	by := testPlanner(t, top, "l1", fabric.ByHops)
 	for _, g := range by.out.Routes.Groups {

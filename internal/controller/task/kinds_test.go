@@ -433,6 +433,57 @@ func TestLoadProbes(t *testing.T) {
 	}
 }
 
+// A failingFabric has one switch that cannot be reached.
+type failingFabric struct {
+	fakeFabric
+	down string
+}
+
+func (f *failingFabric) ReadRegister(sw, register string, from, to int, dst []uint64) ([]uint64, error) {
+	if sw == f.down {
+		return nil, errors.New("no answer")
+	}
+	return f.fakeFabric.ReadRegister(sw, register, from, to, dst)
+}
+
+func (f *failingFabric) PacketOut(sw string, frame []byte) error {
+	if sw == f.down {
+		return errors.New("no answer")
+	}
+	return f.fakeFabric.PacketOut(sw, frame)
+}
+
+// If a switch cannot be reached, the others still send probes, with the period for their
+// load. The error names the switch.
+func TestProbesWithoutOneSwitch(t *testing.T) {
+	var nodes []*plan.Node
+	for _, name := range []string{"l1", "l2", "l3"} {
+		n := node(manifest.Task{
+			Kind: manifest.ProbeFlood, Header: "p", Theta: manifest.Duration(200 * time.Microsecond), Gap: manifest.Duration(100 * time.Microsecond), Most: manifest.Duration(time.Millisecond),
+			Registers: map[manifest.Part]string{manifest.PartLoad: "sent"},
+		})
+		n.Name = name
+		share := numbers("sent", 4, manifest.ByPort)
+		share.Kind, share.Scale = manifest.Utilisation, 100
+		n.Manifest.Registers = []manifest.Register{share}
+		n.Manifest.Headers = []manifest.Header{{Name: "p", EtherType: 0x1234, Fields: []manifest.HeaderField{{Width: 8, Carries: manifest.Origin}, {Width: 8, Carries: manifest.Sequence}}}}
+		nodes = append(nodes, n)
+	}
+	run, err := newProbeTask(nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &failingFabric{fakeFabric{registers: map[string][]uint64{"sent": {0, 0, 60, 80}}}, "l2"}
+	want := fitting.DHLB{RTT: 100 * time.Microsecond, Theta: 200 * time.Microsecond, Max: time.Millisecond}.Probe(0.7)
+	next, err := run.Run(time.Second, f)
+	if next != time.Second+want || err == nil || !strings.Contains(err.Error(), "l2: no answer") || !strings.Contains(err.Error(), "reading the load of l2: no answer") {
+		t.Errorf("next at %v, want %v later; %v", next, want, err)
+	}
+	if len(f.sent) != 2 {
+		t.Errorf("%d switches sent a probe, want 2", len(f.sent))
+	}
+}
+
 // PDLB's flowcell size is the best of Eq. 10 for the delays that are known and not
 // stale; congested is a path with more than twice the least delay, or the mean.
 func TestGranularity(t *testing.T) {
