@@ -20,7 +20,7 @@ topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G}}
 schemes: [wcmp]
 traffic: [{workload: webserver, load-of: hosts}]
 loads: [0.4]
-seeds: 3
+seeds: 1
 duration: 50ms
 `
 	slower := func(n *p4lb.Network) {

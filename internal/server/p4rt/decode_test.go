@@ -81,7 +81,11 @@ func known(t *testing.T, m *p4v1.TableEntry) *p4v1.TableEntry {
 func TestDecodeWrite(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	fast, refused := 0, 0
-	for range 20000 {
+	messages := 20000
+	if testing.Short() {
+		messages = 2000 // enough for the race detector
+	}
+	for range messages {
 		m := &p4v1.WriteRequest{DeviceId: r.Uint64(), Role: "a", ElectionId: &p4v1.Uint128{Low: 1}, Atomicity: p4v1.WriteRequest_Atomicity(r.IntN(3))}
 		for range r.IntN(4) {
 			u := &p4v1.Update{Type: p4v1.Update_Type(r.IntN(4)), Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: randomEntry(r)}}}
