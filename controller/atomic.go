@@ -29,7 +29,7 @@ func (x *exchange) snapshot(ctx context.Context, want *contents) (*snapshot, err
 		s.config = nil
 		return s, nil
 	}
-	about := &contents{queues: want.queues} // filters are always read completely
+	about := &contents{queues: want.queues, whole: true} // filters are always read completely
 	if config.GetCookie().GetCookie() == x.index.Cookie {
 		about.cells = want.cells
 	} else if s.index, err = p4info.New(config.GetP4Info(), config.GetP4DeviceConfig()); err != nil {
@@ -37,8 +37,11 @@ func (x *exchange) snapshot(ctx context.Context, want *contents) (*snapshot, err
 	}
 	old := *x
 	old.index = s.index
-	s.contents, err = old.live(ctx, about)
-	return s, err
+	if s.contents, err = old.live(ctx, about); err != nil {
+		return nil, err
+	}
+	s.contents.whole = true
+	return s, nil
 }
 
 // atomically deploys to all switches or to none. It changes no switch before all are

@@ -21,7 +21,8 @@ import (
 type contents struct {
 	objects map[string]object                  // entries, sessions, groups
 	members map[uint32]map[uint32]*p4v1.Action // members of profiles without a selector, by profile and id
-	foreign []*p4v1.Entity                     // members and groups of another controller that prevent planned entries
+	foreign []*p4v1.Entity                     // members and groups of another controller: see foreign.go
+	whole   bool                               // a rollback needs the contents: foreign is complete
 	common  *common                            // shared entries, in addition to objects
 	held    []bool                             // for each entry of common, whether the switch has it
 	cells   []plan.Cells                       // register cells, one by one
@@ -43,6 +44,7 @@ type object struct {
 const (
 	rankReplication = iota
 	rankMember
+	rankGroup
 	rankEntry
 	rankRoute // entries that lead packets to other entries
 	ranks

@@ -34,7 +34,7 @@ func (x *exchange) diff(have, want *contents) []step {
 	list := x.commonSteps(have, want.common)
 	changes, ids := x.memberSteps(have, want)
 	list = append(list, changes...)
-	changes, gone := x.foreignSteps(have)
+	changes, gone := x.foreignSteps(have, want)
 	list = append(list, changes...)
 	for _, key := range slices.Sorted(maps.Keys(want.objects)) {
 		w := want.objects[key]

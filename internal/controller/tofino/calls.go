@@ -108,6 +108,10 @@ func (s *session) updates(ctx context.Context, p *program, u *p4v1.Update, in *b
 	}
 	r := u.GetEntity().GetPacketReplicationEngineEntry()
 	switch {
+	case u.GetEntity().GetActionProfileMember() != nil:
+		return p.member(kind, u.GetEntity().GetActionProfileMember())
+	case u.GetEntity().GetActionProfileGroup() != nil:
+		return p.memberGroup(kind, u.GetEntity().GetActionProfileGroup())
 	case r.GetCloneSessionEntry() != nil:
 		c.list, c.err = s.mirror(ctx, kind, r.GetCloneSessionEntry())
 	case r.GetMulticastGroupEntry() != nil:
@@ -134,7 +138,8 @@ func (a *answer) Recv() (*p4v1.ReadResponse, error) {
 	return &p4v1.ReadResponse{Entities: a.list}, nil
 }
 
-// Read reads tables, default actions, clone sessions and multicast groups.
+// Read reads tables, default actions, clone sessions, multicast groups, and members and groups
+// of action profiles that no entry refers to.
 func (s *session) Read(ctx context.Context, req *p4v1.ReadRequest, _ ...grpc.CallOption) (p4v1.P4Runtime_ReadClient, error) {
 	p, err := s.ours(ctx)
 	if err != nil {
@@ -151,6 +156,18 @@ func (s *session) Read(ctx context.Context, req *p4v1.ReadRequest, _ ...grpc.Cal
 				return nil, err
 			}
 			ask = append(ask, list...)
+		case e.GetActionProfileMember() != nil:
+			members, _, err := s.foreign(ctx, p, e.GetActionProfileMember().GetActionProfileId())
+			if err != nil {
+				return nil, err
+			}
+			a.list = append(a.list, members...)
+		case e.GetActionProfileGroup() != nil:
+			_, groups, err := s.foreign(ctx, p, e.GetActionProfileGroup().GetActionProfileId())
+			if err != nil {
+				return nil, err
+			}
+			a.list = append(a.list, groups...)
 		case r.GetCloneSessionEntry() != nil:
 			err = s.mirrors(ctx, a)
 		case r.GetMulticastGroupEntry() != nil:

@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"context"
 	"fmt"
 	"math/big"
 	"slices"
@@ -8,9 +9,14 @@ import (
 	"testing"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/controller/p4info"
 	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/target"
 	"github.com/p4lb/p4lb/internal/controller/tofino"
 	"github.com/p4lb/p4lb/internal/network/embedded"
 	"github.com/p4lb/p4lb/internal/network/fabric"
@@ -216,55 +222,121 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// TestForeignMembers: another controller has filled the selector of the routes with a member
-// and a group. P4Runtime refuses entries with actions beside them, so the deployment deletes
-// the entry of the other controller, its group and its member, and then writes its own entries.
-func TestForeignMembers(t *testing.T) {
-	topology := writtenFabric(t)
-	p := indirectPlan(t, topology, false)
-	x, err := p.Switch("l1").Pipeline.Index()
-	if err != nil {
-		t.Fatal(err)
-	}
-	routes := x.ByName["I.routes"]
-	target := newTarget(t, embedded.Options{Memory: true, Still: true})
-	deploy(t, p, target, controller.DeployOptions{})
-	entry := func(kind p4v1.Update_Type, host int, action *p4v1.TableAction) *p4v1.Update {
-		address := topology.Host(fmt.Sprintf("h%d", host)).IP.Addr().As4()
-		match := &p4v1.FieldMatch{FieldId: routes.Fields[0].ID, FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: address[:], PrefixLen: 32}}}
-		return &p4v1.Update{Type: kind, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: routes.ID, Match: []*p4v1.FieldMatch{match}, Action: action}}}}
-	}
-	var updates []*p4v1.Update
-	for host := range 4 {
-		updates = append(updates, entry(p4v1.Update_DELETE, host+1, nil))
-	}
+// foreignUpdates insert member 5 and group 3 into the profile of the routes.
+func foreignUpdates(routes *p4info.Table) []*p4v1.Update {
 	send := routes.Actions["send"]
-	updates = append(updates,
-		&p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{
+	return []*p4v1.Update{
+		{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{
 			ActionProfileId: routes.Profile.ID, MemberId: 5, Action: &p4v1.Action{ActionId: send.ID, Params: []*p4v1.Action_Param{
 				{ParamId: send.Params[0].ID, Value: []byte{1}}, {ParamId: send.Params[1].ID, Value: []byte{9}},
 			}},
 		}}}},
-		&p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{
+		{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{
 			ActionProfileId: routes.Profile.ID, GroupId: 3, MaxSize: 4, Members: []*p4v1.ActionProfileGroup_Member{{MemberId: 5, Weight: 1}},
 		}}}},
-		entry(p4v1.Update_INSERT, 4, &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: 3}}))
-	meddle(t, target, "l1", updates...)
-	r := deploy(t, p, target, controller.DeployOptions{Takeover: true})
-	var rows []string
-	for _, c := range r.Switches[0].Changes {
-		rows = append(rows, fmt.Sprintf("%s %s", c.Kind, c.Object))
 	}
-	want := []string{
-		"delete I.hops group 3", "delete I.hops member 5", "delete I.routes dst=10.0.2.2/32",
-		"insert I.routes dst=10.0.1.1/32", "insert I.routes dst=10.0.1.2/32", "insert I.routes dst=10.0.2.1/32", "insert I.routes dst=10.0.2.2/32",
+}
+
+// A refusing target refuses all writes to l2 over BfRt.
+type refusing struct{ *embedded.Target }
+
+func (r refusing) Endpoint(name string) (target.Endpoint, error) {
+	e, err := r.Target.Endpoint(name)
+	if name == "l2" && err == nil {
+		speak := e.Speak
+		e.Speak = func(conn grpc.ClientConnInterface) target.Session {
+			s := speak(conn)
+			s.Client = refusedWrites{s.Client}
+			return s
+		}
 	}
-	slices.Sort(rows)
-	if !slices.Equal(rows, want) {
-		t.Errorf("changes %q\nwant %q", rows, want)
+	return e, err
+}
+
+type refusedWrites struct{ p4v1.P4RuntimeClient }
+
+func (refusedWrites) Write(context.Context, *p4v1.WriteRequest, ...grpc.CallOption) (*p4v1.WriteResponse, error) {
+	return nil, status.Error(codes.ResourceExhausted, "no room")
+}
+
+// TestForeignMembers: another controller has filled the selector of the routes with a member
+// and a group. P4Runtime refuses entries with actions beside them, so the deployment deletes
+// the entry of the other controller, its group and its member, and then writes its own entries.
+// Over BfRt it deletes the member and the group, which no entry uses. If the deployment fails at
+// another switch, --atomic inserts them again.
+func TestForeignMembers(t *testing.T) {
+	topology := writtenFabric(t)
+	links, err := topology.FindLinks("l1-s1")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if r := deploy(t, p, target, controller.DeployOptions{Takeover: true}); r.Written() != 0 {
-		t.Errorf("not read back as written: %+v", r.Switches[0].Changes)
+	for _, bfrt := range []bool{false, true} {
+		p, next := indirectPlan(t, topology, bfrt), indirectPlan(t, topology.Fail(links...), bfrt)
+		x, err := p.Switch("l1").Pipeline.Index()
+		if err != nil {
+			t.Fatal(err)
+		}
+		routes := x.ByName["I.routes"]
+		updates := foreignUpdates(routes)
+		want := []string{
+			"delete I.hops group 3", "delete I.hops member 5",
+			"insert I.routes dst=10.0.1.1/32", "insert I.routes dst=10.0.1.2/32", "insert I.routes dst=10.0.2.1/32", "insert I.routes dst=10.0.2.2/32",
+		}
+		var at *embedded.Target
+		var failing controller.Target
+		fails := func(bool) {}
+		if bfrt {
+			at = newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
+			failing = refusing{at}
+			deploy(t, p, at, controller.DeployOptions{})
+			if _, err := controller.Fill(testContext(t), "l1", at, p.Switch("l1").Pipeline, updates, controller.DeployOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			for port := 1; port <= 4; port++ {
+				want = append(want, fmt.Sprintf("insert I.kinds ingress_port=%d", port))
+			}
+		} else {
+			f, refuse := refuser()
+			faulty := newFaulty(t, p, "l2", f)
+			at, failing, fails = faulty.Target, faulty, refuse.Store
+			deploy(t, p, at, controller.DeployOptions{})
+			entry := func(kind p4v1.Update_Type, host int, action *p4v1.TableAction) *p4v1.Update {
+				address := topology.Host(fmt.Sprintf("h%d", host)).IP.Addr().As4()
+				match := &p4v1.FieldMatch{FieldId: routes.Fields[0].ID, FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: address[:], PrefixLen: 32}}}
+				return &p4v1.Update{Type: kind, Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: routes.ID, Match: []*p4v1.FieldMatch{match}, Action: action}}}}
+			}
+			var all []*p4v1.Update
+			for host := range 4 {
+				all = append(all, entry(p4v1.Update_DELETE, host+1, nil))
+			}
+			all = append(append(all, updates...), entry(p4v1.Update_INSERT, 4, &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: 3}}))
+			meddle(t, at, "l1", all...)
+			want = append(want, "delete I.routes dst=10.0.2.2/32")
+		}
+		// The deployment with a failed link changes both leaves, and is undone.
+		fails(true)
+		r, err := controller.Deploy(testContext(t), next, failing, controller.DeployOptions{Atomic: true, Takeover: !bfrt})
+		if err == nil || !r.Switches[0].RolledBack || r.Switches[0].Written == 0 {
+			t.Fatalf("bfrt %v: %v, %+v", bfrt, err, r.Switches[0])
+		}
+		fails(false)
+		members, err := at.Switch("l1").Members("I.hops")
+		if err != nil || len(members) != 1 || members[0].Action.Params[1][5] != 9 {
+			t.Errorf("bfrt %v: members %+v after the rollback (%v)", bfrt, members, err)
+		}
+		r = deploy(t, p, at, controller.DeployOptions{Takeover: !bfrt})
+		var rows []string
+		for _, c := range r.Switches[0].Changes {
+			rows = append(rows, fmt.Sprintf("%s %s", c.Kind, c.Object))
+		}
+		slices.Sort(rows)
+		slices.Sort(want)
+		if !slices.Equal(rows, want) {
+			t.Errorf("bfrt %v: changes %q\nwant %q", bfrt, rows, want)
+		}
+		if r := deploy(t, p, at, controller.DeployOptions{Takeover: !bfrt}); r.Written() != 0 {
+			t.Errorf("bfrt %v: not read back as written: %+v", bfrt, r.Switches[0].Changes)
+		}
+		newNetwork(t, topology, at).ping(t, 12)
 	}
-	newNetwork(t, topology, target).ping(t, 12)
 }
