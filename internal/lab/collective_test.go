@@ -370,6 +370,71 @@ cases:
 	}
 }
 
+// TestHtsimNetworks compares 96 flows with the means of 20 runs of uet-htsim, where packets are
+// short, links fast, or the fabric oversubscribed: mean completion times agree within 2 %, and
+// trimmed packets within 20 %.
+func TestHtsimNetworks(t *testing.T) {
+	leftToPlainRun(t)
+	there := htsimRuns(t, "means.tsv")
+	flows := "src,dst,bytes,start_s\n"
+	for i := range 96 {
+		src := i % 32
+		dst := (5*src + 11 + i/32*9) % 32
+		if dst == src {
+			dst = (dst + 1) % 32
+		}
+		flows += fmt.Sprintf("%d,%d,400000,%de-6\n", src, dst, i*7%20)
+	}
+	network := func(spines int, rate string, queue, mtu int, transport string) string {
+		return fmt.Sprintf(`topology: {leaf-spine: {leaves: 4, spines: %d, hosts: 8, host-rate: %s, rate: %[2]s, host-delay: 500ns, delay: 500ns, queue: %d}}
+mtu: %d
+transport: {kind: uec, mss: %d, ports: random, %s}
+`, spines, rate, queue, mtu-14, mtu-64, transport)
+	}
+	for _, c := range []struct {
+		name, network string
+		packets       float64 // of a flow
+	}{
+		{"mix1500nscc-ar-equal", network(8, "100G", 38, 1500, "entropy: flow"), 279},
+		{"mix1500rccc-reps-equal", network(8, "100G", 38, 1500, "entropy: reps, uec: {control: rccc}"), 279},
+		{"mix800nscc-reps-equal", network(8, "800G", 101, 4160, "entropy: reps"), 98},
+		{"mix800rccc-ar-equal", network(8, "800G", 101, 4160, "entropy: flow, uec: {control: rccc}"), 98},
+		{"mixoverrccc-reps-equal", network(4, "100G", 17, 4160, "entropy: reps, uec: {control: rccc, oversubscription: 2}"), 98},
+		{"mixoverrccc-ar-equal", network(4, "100G", 17, 4160, "entropy: flow, uec: {control: rccc, oversubscription: 2}"), 98},
+	} {
+		scheme := "ecmp"
+		if strings.Contains(c.name, "-ar-") {
+			scheme = "ar"
+		}
+		x, err := spec.Load("t.yaml", []byte("name: mix\n"+c.network+"schemes: ["+scheme+`]
+traffic: [{file: mix.txt}]
+switches: {marking: dequeue}
+duration: 1ms
+warmup: 0%
+drain: 500ms
+engine: native
+seeds: 2
+metrics: [fct-acked-mean, trimmed]
+`), func(string) ([]byte, error) { return []byte(flows), nil }, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := there[c.name]
+		if want == nil {
+			t.Fatalf("%s: no runs of uet-htsim", c.name)
+		}
+		trims, fct := 0.0, 0.0
+		for _, r := range run(t, &Runner{}, x).Rows[0].Runs {
+			trims += r.Metrics["trimmed"] / (1 - r.Metrics["retransmitted"]/100) / 100 * 96 * c.packets / 2
+			fct += r.Metrics["fct-acked-mean"] * 1e3 / 2
+		}
+		t.Logf("%s: fct %.3f, trims %.3f of uet-htsim's", c.name, fct/want.fct, trims/want.trims)
+		if math.Abs(fct/want.fct-1) > 0.02 || math.Abs(trims/want.trims-1) > 0.2 {
+			t.Errorf("%s: fct %.1f us, %.0f trimmed packets; uet-htsim %.1f us, %.0f: want within 2 and 20 %%", c.name, fct, trims, want.fct, want.trims)
+		}
+	}
+}
+
 // TestHtsimRing compares rings of eight groups under NSCC with five runs of uet-htsim. One packet
 // in 400 to 800 is trimmed, so that a queue with room for one packet more shows.
 func TestHtsimRing(t *testing.T) {

@@ -140,7 +140,26 @@ type creditors struct {
 	waiting ring[*creditor]        // flows without demand
 	plan    func(at time.Duration) // plans the next grant
 	active  bool                   // a grant is planned
+
+	throttle *throttle // nil: grants have the rate of the host's links
 }
+
+// A throttle is the share of its link at which a receiver grants credit. It changes once per
+// interval.
+type throttle struct {
+	rtt    time.Duration
+	least  float64
+	random *rand.Rand
+
+	share  float64
+	marks  float64 // average share of marked packets
+	raised int     // increases since the last decrease
+	next   time.Duration
+	arrivals
+}
+
+// arrivals are the packets of an interval.
+type arrivals struct{ all, trimmed, trimmedEarlier, marked int }
 
 // A creditor is the receiver's state of a flow that needs credit.
 type creditor struct {

@@ -75,6 +75,11 @@ type UEC struct {
 	Headers  int           // header bytes of a packet; zero: 64
 	Answer   int           // length of an acknowledgment; zero: 64
 
+	// Oversubscription is the ratio of the hosts' rates to the rates of the links that they share.
+	// Above 1, receivers that grant credit reduce its rate by marks and trims, to 0.9 of
+	// a fair share at least.
+	Oversubscription float64
+
 	window int // Tuning.Window in bytes; zero: one and a half times the bytes of a BaseRTT
 }
 
@@ -116,6 +121,9 @@ const UECHeaders = 64
 
 const uecAckBytes = 16 << 10
 
+// MostOversubscription limits UEC.Oversubscription.
+const MostOversubscription = 90
+
 // tune replaces zero values by the defaults.
 func (u *UEC) tune() {
 	fill(&u.AckBytes, uecAckBytes)
@@ -127,6 +135,8 @@ func (u *UEC) validate() error {
 	switch {
 	case u.Control < 0 || int(u.Control) >= len(uecControls) || u.Loss < 0 || int(u.Loss) >= len(uecLosses):
 		return fmt.Errorf("uec: control %d, loss %d: want below %d and %d", u.Control, u.Loss, len(uecControls), len(uecLosses))
+	case u.Oversubscription != 0 && !(u.Oversubscription >= 1 && u.Oversubscription <= MostOversubscription):
+		return fmt.Errorf("uec: oversubscription %g: want 1 to %d", u.Oversubscription, MostOversubscription)
 	case u.BaseRTT < 0 || u.Target < 0 || u.AckBytes < 0:
 		return errors.New("uec: a negative time or size")
 	case u.Headers != 0 && (u.Headers < UDPHeaders || u.Headers > MostHeaders) || u.Answer != 0 && (u.Answer < UDPHeaders || u.Answer > MostHeaders):

@@ -218,6 +218,48 @@ func TestCreditGrants(t *testing.T) {
 	}
 }
 
+// TestThrottle: receivers in an oversubscribed fabric lower the rate of grants by trims on shared
+// links and by a lasting share of marks above 0.3, and raise it by 1, 2, 4 % and so on.
+func TestThrottle(t *testing.T) {
+	u := UEC{BaseRTT: 10 * µs, Oversubscription: 2}
+	h := newThrottle(&u, stream(1, "test"))
+	decide := func(all, trimmed, last, marked int) float64 {
+		for i := range all {
+			p := &Packet{CE: i < marked}
+			if i >= all-trimmed {
+				p.Trimmed = trimmedEarlier
+			} else if i >= all-trimmed-last {
+				p.Trimmed = trimmedAtLast
+			}
+			h.count(p)
+		}
+		h.pass(h.next)
+		return math.Round(h.share*1e4) / 1e4
+	}
+	for i, c := range []struct {
+		all, trimmed, last, marked int
+		share, marks               float64
+	}{
+		{10, 0, 0, 0, 1, 0},
+		{10, 1, 0, 0, 0.9, 0},          // one of ten is trimmed
+		{10, 0, 5, 0, 0.91, 0},         // on the link to the host: no reason to slow down
+		{10, 0, 0, 0, 0.93, 0},         // twice the increase
+		{10, 0, 0, 1, 0.94, 0.05},      // marks keep the increase small
+		{10, 0, 0, 0, 1, 0.025},        // 0.08 more
+		{10, 0, 0, 10, 0.8938, 0.5125}, // (0.5125 - 0.3)/2 less
+		{10, 9, 0, 0, 0.45, 0.2563},    // 0.9 of a fair share at least
+		{0, 0, 0, 0, 0.46, 0.1281},
+	} {
+		if share := decide(c.all, c.trimmed, c.last, c.marked); share != c.share || math.Abs(h.marks-c.marks) > 1e-4 {
+			t.Errorf("interval %d: share %g, marks %.4f: want %g, %g", i, share, h.marks, c.share, c.marks)
+		}
+	}
+	h.pass(h.next + time.Second) // idle for a long time
+	if h.share != 1 || h.marks != 0 || h.next < time.Second {
+		t.Errorf("after a second without packets: share %g, marks %g, next decision after %v", h.share, h.marks, h.next)
+	}
+}
+
 // TestCreditMost: a round trip shorter than the base RTT does not reduce the credit.
 func TestCreditMost(t *testing.T) {
 	_, s, _, _ := uecCable(t, 1000*segment, func(u *Tuning) { u.UEC.Control = UECCredit })

@@ -273,6 +273,8 @@ type UECSpec struct {
 	AckBytes    Size   `yaml:"ack-bytes"`    // received bytes per acknowledgment
 	Headers     Size   `yaml:"headers"`
 	Answer      Size   `yaml:"answer"`
+
+	Oversubscription float64 `yaml:"oversubscription"` // of the fabric, for rccc
 }
 
 // tuning converts the parameters to the simulator's type. Names have been checked.
@@ -281,7 +283,7 @@ func (u *UECSpec) tuning() sim.UEC {
 		Control: sim.UECControl(max(0, slices.Index(sim.UECControls(), u.Control))),
 		Loss:    sim.UECLoss(max(0, slices.Index(sim.UECLosses(), u.Loss))),
 		BaseRTT: time.Duration(u.BaseRTT), Target: time.Duration(u.TargetDelay), AckBytes: int64(u.AckBytes),
-		Headers: int(u.Headers), Answer: int(u.Answer),
+		Headers: int(u.Headers), Answer: int(u.Answer), Oversubscription: u.Oversubscription,
 	}
 }
 

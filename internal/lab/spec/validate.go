@@ -477,6 +477,13 @@ func (u *UECSpec) check() error {
 			return fmt.Errorf("uec: %s of %v: want %d bytes (Ethernet, IP and UDP) to %d", h.key, h.bytes, sim.UDPHeaders, sim.MostHeaders)
 		}
 	}
+	switch over := u.Oversubscription; {
+	case over == 0:
+	case u.Control != sim.UECControls()[sim.UECCredit]:
+		return errors.New("uec: oversubscription: only receivers that grant credit use it: want control: rccc")
+	case !(over >= 1 && over <= sim.MostOversubscription):
+		return fmt.Errorf("uec: oversubscription %g: want 1 to %d", over, sim.MostOversubscription)
+	}
 	return nil
 }
 
