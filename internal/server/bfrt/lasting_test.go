@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -496,4 +497,21 @@ func TestOwnPolynomial(t *testing.T) {
 	none := r.entry(table, nil, r.data(table, "user_defined", "polynomial", 0xa097, "hash_bit_width", 16, "final_xor", 0x10000))
 	none.IsDefaultEntry = true
 	r.refused("a final_xor that is too wide", update(mod, none), codes.InvalidArgument, "final_xor 0x10000 has more than 16 bits")
+}
+
+// A client reads the program back with the pipes that run it.
+func TestProgramReadBack(t *testing.T) {
+	r := newRig(t)
+	program, err := chipProgram()
+	r.must(err)
+	m, err := r.c.GetForwardingPipelineConfig(t.Context(), &wire.GetForwardingPipelineConfigRequest{ClientId: 1})
+	r.must(err)
+	if len(m.GetConfig()) != 1 || len(m.GetConfig()[0].GetProfiles()) != 1 {
+		t.Fatalf("%d programs", len(m.GetConfig()))
+	}
+	c := m.GetConfig()[0]
+	p := c.GetProfiles()[0]
+	if c.GetP4Name() != "chip" || !bytes.Equal(c.GetBfruntimeInfo(), program.Schema) || !bytes.Equal(p.GetBinary(), program.Binary) || p.GetProfileName() != "pipe" || !slices.Equal(p.GetPipeScope(), []uint32{0, 1, 2, 3}) {
+		t.Errorf("program %s, profile %s of pipes %d, schema of %d bytes, program of %d", c.GetP4Name(), p.GetProfileName(), p.GetPipeScope(), len(c.GetBfruntimeInfo()), len(p.GetBinary()))
+	}
 }
