@@ -202,7 +202,8 @@ type measurement struct {
 	lines                            map[string]map[[2]int][]int
 }
 
-// test measures a test. If it takes long, it measures each of its subtests.
+// test measures a test. If it takes long, it measures each of its subtests, unless that
+// would take ten times as long.
 func (m *measurement) test(name string) error {
 	start := time.Now()
 	out, err := m.run(testRun{names: []string{name}})
@@ -213,17 +214,23 @@ func (m *measurement) test(name string) error {
 			subtests = append(subtests, string(s[1]))
 		}
 	}
-	if len(subtests) > 1 {
-		for _, s := range subtests {
-			start := time.Now()
-			_, err := m.run(testRun{parent: name, names: []string{s}})
-			if err := m.add(s, time.Since(start), err); err != nil {
-				return err
-			}
-		}
-		return nil
+	if len(subtests) < 2 {
+		return m.add(name, took, err)
 	}
-	return m.add(name, took, err)
+	for i, s := range subtests {
+		start := time.Now()
+		_, failed := m.run(testRun{parent: name, names: []string{s}})
+		each := time.Since(start)
+		if i == 0 && time.Duration(len(subtests))*each > 10*took {
+			// The subtests, such as the seeds of a fuzz target, share most of the work.
+			_, err = m.run(testRun{names: []string{name}})
+			return m.add(name, took, err)
+		}
+		if err := m.add(s, each, failed); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (m *measurement) run(r testRun) ([]byte, error) {
