@@ -381,7 +381,7 @@ func (s *Sensitivity) Summary() []string {
 		}
 		for _, c := range s.Confirmed {
 			if c.Target == o.Target {
-				line += fmt.Sprintf("; with %s and seeds that nothing was looked at with: %s, %s", c.Choice, c.Outcome.Measured, c.Outcome.Verdict)
+				line += fmt.Sprintf("; with %s and fresh seeds: %s, %s", c.Choice, c.Outcome.Measured, c.Outcome.Verdict)
 			}
 		}
 		list = append(list, line)
