@@ -79,7 +79,7 @@ func (v *view) Constants() []constant {
 	for _, p := range v.row.parameters(v.arch, v.params.StatePath) {
 		if p.Constant != "" && v.Names(p.Constant) {
 			val := v.values[p.Name]
-			text := fmt.Sprintf("%s; %s=%s. %s.", p.Meaning, p.Name, val.Text, p.Source)
+			text := fmt.Sprintf("Parameter %s=%s: %s. Source: %s.", p.Name, val.Text, p.Meaning, p.Source)
 			list = append(list, constant{v.arch.typeOf(p.Type), p.Constant, v.arch.count(&p, val), wrap(text)})
 		}
 	}

@@ -86,7 +86,7 @@ func TestOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "packets to the path that least has been sent to, by 2^6 bytes, around paths"; !strings.HasPrefix(row.Title, want) {
+	if want := "packets to the path that least has been sent to, by 2^6 bytes, avoiding paths"; !strings.HasPrefix(row.Title, want) {
 		t.Error(row.Title)
 	}
 	if got := row.Outside(); !slices.Equal(got, []string{"signal sent"}) {

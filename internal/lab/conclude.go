@@ -286,10 +286,10 @@ func (c *Comparison) cautions() []string {
 		lines = append(lines, "No verdict: more than 1 % of the flows did not finish with "+andList(lost)+"; their completion times are lower bounds.")
 	}
 	if len(single) > 0 {
-		lines = append(lines, "One path only: "+andList(single)+". A comparison with such a row is not one of load balancers.")
+		lines = append(lines, "One path only: "+andList(single)+". Such a row has nothing to balance, so a comparison with it shows no effect of load balancing.")
 	}
 	if len(portless) > 0 {
-		lines = append(lines, "Source ports without effect: "+andList(portless)+" chooses the path of each packet without its ports, so transport.entropy balances nothing there.")
+		lines = append(lines, "Source ports without effect: "+andList(portless)+" ignores the ports of a packet when it chooses a path, so transport.entropy has no effect there.")
 	}
 	return lines
 }

@@ -375,7 +375,7 @@ func (s *Sensitivity) Summary() []string {
 		}
 		line := fmt.Sprintf("%s, %s: %s; ", o.Figure, o.Name, o.Verdict)
 		if moving == nil {
-			line += "no choice changes that beyond chance"
+			line += "no open choice changes this significantly"
 		} else {
 			line += "decided by " + strings.Join(moving, "; ")
 		}
@@ -386,7 +386,7 @@ func (s *Sensitivity) Summary() []string {
 		}
 		list = append(list, line)
 	}
-	return append(list, fmt.Sprintf("%d settings were tried, in %d runs with the seeds %s; p is corrected for as many looks (%d, Holm)",
+	return append(list, fmt.Sprintf("%d settings were tried, in %d runs with the seeds %s; p is corrected for %d tests (Holm)",
 		s.Settings, s.Runs, seedsText(s.Seeds), s.tested()))
 }
 
@@ -418,7 +418,7 @@ func seedsText(list spec.Seeds) string {
 // Markdown writes the sensitivity as a section of a document.
 func (s *Sensitivity) Markdown(command string) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "### %s: what open choices move\n\n`%s`\n\n", s.Experiment.Name, command)
+	fmt.Fprintf(&b, "### %s: effects of open choices\n\n`%s`\n\n", s.Experiment.Name, command)
 	for i, line := range s.Table() {
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(line, " | "))
 		if i == 0 {
@@ -468,8 +468,8 @@ func signed(e Estimate) string {
 // points. All other changes are relative to the value without the choice.
 func (s *Sensitivity) figure() *chart.Chart {
 	f := &chart.Chart{
-		Name: "sensitivity", Title: "What open choices move", Wide: true, Y: chart.Axis{Label: "points, or % of the value"},
-		About: "Change of the measured value with one choice made otherwise. " + overSeeds,
+		Name: "sensitivity", Title: "Effects of open choices", Wide: true, Y: chart.Axis{Label: "points, or % of the value"},
+		About: "Change of the measured value if one choice is changed. " + overSeeds,
 	}
 	place := map[string]int{}
 	for i, o := range s.Base {

@@ -127,7 +127,7 @@ func (c *Comparison) bars(rows []*Row, m spec.Measure) *chart.Chart {
 func (c *Comparison) drawCDF(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
-		Name: "cdf", Title: atLoad("Flow completion times", rows), About: "Share of the flows that have ended within a time: quantiles of each run, averaged over the seeds.",
+		Name: "cdf", Title: atLoad("Flow completion times", rows), About: "Share of the flows that finish within a time: quantiles of each run, averaged over the seeds.",
 		X: chart.Axis{Label: "completion time (ms)", Log: true}, Y: chart.Axis{Label: "share of the flows", High: 1},
 	}
 	for _, r := range rows {
@@ -152,7 +152,7 @@ func (c *Comparison) drawCDF(all []*Row) *chart.Chart {
 func (c *Comparison) drawSizes(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
-		Name: "sizes", Title: atLoad("Slowdown by flow size", rows), About: "Completion time over the least time in an idle network, mean over the flows of a size. " + overSeeds,
+		Name: "sizes", Title: atLoad("Slowdown by flow size", rows), About: "Completion time divided by the minimum time in an idle network: mean over the flows of a size class. " + overSeeds,
 		X: chart.Axis{Label: "flow size (bytes)"}, Y: chart.Axis{Label: "slowdown", Low: 1, High: 1},
 	}
 	var used []int
@@ -196,8 +196,8 @@ func (r *Row) slowdown(bin int) Estimate {
 func (c *Comparison) drawOrder(all []*Row) *chart.Chart {
 	rows := heaviest(all)
 	f := &chart.Chart{
-		Name: "order", Title: atLoad("Reordering and repair", rows),
-		About: "Reordered: overtaken in the network. Out of order: reached the receiver so, also because of a loss. Retransmitted: sent again. " + overSeeds,
+		Name: "order", Title: atLoad("Reordering and retransmission", rows),
+		About: "Reordered: overtaken in the network. Out of order: received before an earlier packet, because of reordering or a loss. Retransmitted: sent again. " + overSeeds,
 		X:     chart.Axis{}, Y: chart.Axis{Label: "% of the data packets"},
 	}
 	used := lists.Filter([]string{"reordered", "out-of-order", "retransmitted"}, func(key string) bool {
@@ -218,7 +218,7 @@ func (c *Comparison) drawQueue(all []*Row) *chart.Chart {
 		return nil
 	}
 	f := &chart.Chart{
-		Name: "queue", Title: atLoad("Queues upwards", rows), Wide: true,
+		Name: "queue", Title: atLoad("Queues of uplinks", rows), Wide: true,
 		About: fmt.Sprintf("Average occupancy of the leaves' ports to the spines, in the run with seed %d.", rows[0].Runs[0].Seed),
 		X:     chart.Axis{Label: "time (s)"}, Y: chart.Axis{Label: "occupancy (%)"},
 	}
@@ -244,7 +244,7 @@ func (c *Comparison) drawShares(all []*Row) *chart.Chart {
 	names = names[:min(len(names), most)]
 	f := &chart.Chart{
 		Name: "shares", Title: atLoad("Shares of the paths", rows), Wide: true,
-		About: "Bytes that each port upwards sent, of all that its leaf sent upwards. " + overSeeds,
+		About: "Bytes on each uplink, as a share of the bytes on all uplinks of the leaf. " + overSeeds,
 		X:     chart.Axis{Names: names}, Y: chart.Axis{Label: "share (%)"},
 	}
 	c.drawNamed(f, rows, chart.Bars, func(r *Row, at int) Estimate {
@@ -265,7 +265,7 @@ func (c *Comparison) drawPrinted() []*chart.Chart {
 		f := byUnit[unit]
 		if f == nil {
 			f = &chart.Chart{
-				Name: "printed", Title: "Printed and measured numbers", Wide: true, About: "By the number of the row in the table above. " + overSeeds,
+				Name: "printed", Title: "Printed and measured numbers", Wide: true, About: "The numbers below the axis are rows of the table above. " + overSeeds,
 				X: chart.Axis{Label: "statement"}, Y: chart.Axis{Label: unit},
 				Series: []chart.Series{{Label: "measured", Kind: chart.Points}, {Label: "printed", Kind: chart.Hollow, Tint: 1}},
 			}
@@ -356,7 +356,7 @@ func (c *Comparison) drawUses(r *Row) *chart.Chart {
 	}
 	return &chart.Chart{
 		Name: "links-" + plain.Folder(r.Scheme.Label), Title: "Links over time with " + r.Scheme.Label, Wide: true,
-		About: fmt.Sprintf("Utilisation of the leaves' links upwards in the run with seed %d: the darker, the closer to the rate of the link.", r.Runs[0].Seed),
+		About: fmt.Sprintf("Utilisation of the leaves' uplinks in the run with seed %d: the darker, the closer to the link rate.", r.Runs[0].Seed),
 		X:     chart.Axis{Label: "time (ms)"}, Y: chart.Axis{Names: p.Links}, Series: []chart.Series{s},
 	}
 }

@@ -3,7 +3,7 @@
 //
 // ar-flowlet: adaptive routing, flowlets to the emptiest ports.
 //
-// granularity  a pause in a flow allows another path
+// granularity  a flow may change its path after a pause
 // signal       grades of local queue lengths, paused ports last
 // choice       the least loaded path, ties at random
 //
@@ -41,12 +41,13 @@ const bit<16> OPCODE_PFC = 0x0101;
 const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const ticks_t T_B = 977;
 
-// a longer pause than this ends a flowlet; gap=10us. QDAPS, Section IV, on
-// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+// Parameter gap=10us: a flowlet ends after a pause longer than this. Source:
+// QDAPS, Section IV, on LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
 const ticks_t FLOWLET_GAP = 10;
 
 // Headers.
@@ -141,8 +142,8 @@ struct egress_metadata_t {
 
 // Registers.
 
-Register<ticks_t, PortId_t>(PORTS) qe_clone; // when the port was last reported
-Register<ticks_t, bit<16>>(FLOWS) fl_ts;     // when the flow's last packet came
+Register<ticks_t, PortId_t>(PORTS) qe_clone; // time of the port's last report
+Register<ticks_t, bit<16>>(FLOWS) fl_ts;     // arrival of the flow's last packet
 Register<slot_t, bit<16>>(FLOWS) fl_port;    // the path of the flow's flowlet
 
 // Ingress parser.

@@ -3,7 +3,7 @@
 //
 // ar: adaptive routing, packets to the emptiest ports.
 //
-// granularity  each packet for itself
+// granularity  a path for each packet
 // signal       grades of local queue lengths, paused ports last
 // choice       the least loaded path, ties at random
 //
@@ -37,8 +37,9 @@ const bit<16> OPCODE_PFC = 0x0101;
 
 const bit<32> PORTS = 512; // ports of the switch
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const ticks_t T_B = 977;
 
 // Headers.
@@ -122,7 +123,7 @@ struct egress_metadata_t {
 
 // Registers.
 
-Register<ticks_t, PortId_t>(PORTS) qe_clone; // when the port was last reported
+Register<ticks_t, PortId_t>(PORTS) qe_clone; // time of the port's last report
 
 // Ingress parser.
 

@@ -3,8 +3,8 @@
 //
 // clove: flowlets on the least marked path.
 //
-// granularity  a pause in a flow allows another path
-// signal       the share of probes that met a long queue, for each path
+// granularity  a flow may change its path after a pause
+// signal       the share of probes that passed a long queue, for each path
 // choice       the least loaded path, ties at random
 //
 // For groups of up to 4 paths, as leaf. After Katta et al., Clove, CoNEXT
@@ -47,8 +47,8 @@ const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
 const bit<32> PATHS = 16384; // paths: group * 16 + slot
 
-// a longer pause than this ends a flowlet; gap=500us. QDAPS, Section IV, on
-// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+// Parameter gap=500us: a flowlet ends after a pause longer than this. Source:
+// QDAPS, Section IV, on LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
 const ticks_t FLOWLET_GAP = 488;
 
 // Headers.
@@ -133,7 +133,7 @@ struct egress_metadata_t {
 
 // Registers.
 
-Register<ticks_t, bit<16>>(FLOWS) fl_ts;  // when the flow's last packet came
+Register<ticks_t, bit<16>>(FLOWS) fl_ts;  // arrival of the flow's last packet
 Register<slot_t, bit<16>>(FLOWS) fl_port; // the path of the flow's flowlet
 
 // Ingress parser.

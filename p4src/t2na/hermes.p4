@@ -4,8 +4,8 @@
 // hermes: flows that move with caution.
 //
 // granularity  a flow keeps its path
-// signal       path delays and marks that probes measure
-// choice       by classes of paths; a flow moves for a notably better one only
+// signal       path delays and marks, measured by probes
+// choice       by classes of paths; a flow moves only to a notably better path
 //
 // For groups of up to 4 paths, as leaf. After Zhang et al., Hermes, SIGCOMM
 // 2017.
@@ -61,36 +61,39 @@ const bit<32> FLOWS = 32768; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
 const bit<32> PATHS = 16384; // paths: group * 16 + slot
 
-// a flow that pauses for longer is new; timeout=10ms. Hermes, Algorithm 2: a
-// timeout; 10 ms is TCP's least.
+// Parameter timeout=10ms: a flow counts as new after a pause longer than this.
+// Source: Hermes, Algorithm 2: a timeout; 10 ms is the minimum timeout of TCP.
 const ticks_t FLOW_TIMEOUT = 9766;
 
-// T_ECN: the share of marks, in 255ths, that separates good from bad paths;
-// tecn=40%. Hermes, Table 4: T_ECN = 40 %.
+// Parameter tecn=40%: T_ECN, the share of marks, in 255ths, that separates
+// good from bad paths. Source: Hermes, Table 4: T_ECN = 40 %.
 const bit<8> T_ECN = 102;
 
-// T_RTT_low: a good path is faster; low=60us. Hermes, Table 4: 20 to 40 us
-// above the base RTT, here 60 us.
+// Parameter low=60us: T_RTT_low, the RTT below which a path is good. Source:
+// Hermes, Table 4: 20 to 40 us above the base RTT, here 60 us.
 const bit<32> T_RTT_LOW = 59;
 
-// T_RTT_high: a congested path is slower; high=180us. Hermes, Table 4: 1.5
-// hops of queueing above the base RTT, here 180 us.
+// Parameter high=180us: T_RTT_high, the RTT above which a path is congested.
+// Source: Hermes, Table 4: 1.5 hops of queueing above the base RTT, here 180
+// us.
 const bit<32> T_RTT_HIGH = 176;
 
-// Delta_RTT: a notably better path is so much faster; drtt=100us. Hermes,
-// Table 4: one hop of queueing, here 100 us.
+// Parameter drtt=100us: Delta_RTT, the difference in RTT that makes a path
+// notably better. Source: Hermes, Table 4: one hop of queueing, here 100 us.
 const bit<32> DELTA_RTT = 98;
 
-// Delta_ECN: and has so many fewer marks, in 255ths; decn=5%. Hermes, Table 4:
-// 3 to 10 %.
+// Parameter decn=5%: Delta_ECN, the difference in the share of marks, in
+// 255ths, that makes a path notably better. Source: Hermes, Table 4: 3 to 10
+// %.
 const bit<16> DELTA_ECN = 12;
 
-// S: a flow moves if it has sent more; sent=600KiB. Hermes, Table 4: S = 600
-// KB.
+// Parameter sent=600KiB: S, the bytes that a flow must have sent before it may
+// move. Source: Hermes, Table 4: S = 600 KB.
 const bit<32> S_SENT = 614400;
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const ticks_t T_B = 977;
 
 // Headers.
@@ -245,8 +248,8 @@ struct window_t {
 
 // Registers.
 
-Register<ticks_t, PortId_t>(PORTS) qe_clone; // when the port was last reported
-Register<ticks_t, bit<15>>(FLOWS) fl_ts;     // when the flow's last packet came
+Register<ticks_t, PortId_t>(PORTS) qe_clone; // time of the port's last report
+Register<ticks_t, bit<15>>(FLOWS) fl_ts;     // arrival of the flow's last packet
 Register<bit<32>, bit<15>>(FLOWS) fl_sent;   // bytes of the flow
 Register<window_t, bit<15>>(FLOWS) fl_rate;  // bytes of the flow in its window of 2^10 us, and when that began
 Register<slot_t, bit<15>>(FLOWS) fl_port;    // the flow's path

@@ -3,12 +3,12 @@
 //
 // pdlb: flowcells whose size follows the paths.
 //
-// granularity  flowcells of as many packets as the delays of the paths suggest
-// signal       path delays that probes measure
-// choice       any path, all alike
+// granularity  flowcells whose size follows from the delays of the paths
+// signal       path delays, measured by probes
+// choice       any path, with equal probability
 //
-// For groups of up to 4 paths, as leaf. After PDLB, with the edge switch in
-// the place of the sender.
+// For groups of up to 4 paths, as leaf. After PDLB, with the edge switch
+// instead of the sender.
 #include <core.p4>
 #include <t2na.p4>
 
@@ -105,8 +105,8 @@ struct egress_metadata_t {}
 
 // Registers.
 
-Register<ticks_t, bit<32>>(PATHS) rtt;    // how long a probe of the path took there and back
-Register<ticks_t, bit<32>>(PATHS) rtt_ts; // when it came back
+Register<ticks_t, bit<32>>(PATHS) rtt;    // round-trip time of the path's last probe
+Register<ticks_t, bit<32>>(PATHS) rtt_ts; // time at which the probe returned
 Register<bit<16>, gid_t>(GROUPS) pd_gran; // the size of flowcells to the leaf; 0 counts as 1
 Register<bit<16>, bit<16>>(FLOWS) fc_cnt; // packets of the flow's cell so far, 0 before the first
 Register<slot_t, bit<16>>(FLOWS) fc_port; // the path of the flow's cell

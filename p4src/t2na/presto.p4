@@ -3,7 +3,7 @@
 //
 // presto: flowcells in turn.
 //
-// granularity  so many bytes of a flow, then another path
+// granularity  a new path after a fixed number of bytes of a flow
 // choice       the next path in turn
 //
 // For groups of up to 4 paths, as leaf. After He et al., Presto, SIGCOMM 2015.
@@ -23,8 +23,8 @@ const bit<8> PROTOCOL_UDP = 17;
 
 const bit<32> FLOWS = 32768; // slots for flows, by the CRC16 of the 5-tuple
 
-// the size of a flowcell; cell=64KiB. Presto: 64 KB, the largest segment that
-// hosts offload.
+// Parameter cell=64KiB: the size of a flowcell. Source: Presto: 64 KB, the
+// largest segment that hosts offload.
 const bit<32> CELL_BYTES = 65536;
 
 // Headers.
@@ -87,7 +87,7 @@ struct flowcell_t {
 
 // Registers.
 
-Register<flowcell_t, bit<15>>(FLOWS) fc; // bytes of the flow's cell so far, and whose turn it is
+Register<flowcell_t, bit<15>>(FLOWS) fc; // bytes of the flow's cell so far, and the slot whose turn it is
 
 // Ingress parser.
 

@@ -3,7 +3,7 @@
 //
 // qall-flowlet: flowlets spread by queue behaviour.
 //
-// granularity  a pause in a flow allows another path
+// granularity  a flow may change its path after a pause
 // signal       local queue behaviour, by QALL's Eq. 4
 // choice       at random, in proportion to weights
 //
@@ -37,12 +37,13 @@ const bit<8> REPORT = 0xFF;          // first byte of a report
 const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const ticks_t T_B = 977;
 
-// a longer pause than this ends a flowlet; gap=10ms. QDAPS, Section IV, on
-// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+// Parameter gap=10ms: a flowlet ends after a pause longer than this. Source:
+// QDAPS, Section IV, on LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
 const ticks_t FLOWLET_GAP = 9766;
 
 // Headers.
@@ -135,10 +136,10 @@ struct occupancy_t {
 
 // Registers.
 
-Register<ticks_t, PortId_t>(PORTS) qe_clone; // when the port was last reported
-Register<ticks_t, PortId_t>(PORTS) qe_last;  // when the port's last packet left its queue
-Register<occupancy_t, PortId_t>(PORTS) qe_L; // occupancy that the port's last packet met, 8 is full, and whether it was rising last
-Register<ticks_t, bit<16>>(FLOWS) fl_ts;     // when the flow's last packet came
+Register<ticks_t, PortId_t>(PORTS) qe_clone; // time of the port's last report
+Register<ticks_t, PortId_t>(PORTS) qe_last;  // time at which the port's last packet left its queue
+Register<occupancy_t, PortId_t>(PORTS) qe_L; // occupancy seen by the port's last packet, 8 if full, and whether it rose last
+Register<ticks_t, bit<16>>(FLOWS) fl_ts;     // arrival of the flow's last packet
 Register<slot_t, bit<16>>(FLOWS) fl_port;    // the path of the flow's flowlet
 
 // Ingress parser.

@@ -3,10 +3,10 @@
 //
 // qdaps-star: packets in order, by queueing and leaf-to-leaf delay.
 //
-// granularity  each packet for itself
-// signal       local queue lengths, and one-way delays that data carries
-// choice       the shortest queue that lets a packet leave behind the one
-//              before it
+// granularity  a path for each packet
+// signal       local queue lengths, and one-way delays carried by data packets
+// choice       the shortest queue from which a packet leaves after its
+//              predecessor
 //
 // For groups of up to 4 paths, as leaf. After Huang et al., QDAPS, Section
 // III-D.
@@ -48,8 +48,9 @@ const bit<32> FLOWS = 32768; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
 const bit<32> PATHS = 16384; // paths: group * 16 + slot
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const ticks_t T_B = 977;
 
 // Headers.
@@ -166,11 +167,11 @@ struct order_t {
 
 // Registers.
 
-Register<ticks_t, PortId_t>(PORTS) qe_clone; // when the port was last reported
-Register<slot_t, gid_t>(GROUPS) fb_tag;      // the path of that leaf to us that it is told about next
-Register<slot_t, gid_t>(GROUPS) dr_mem;      // the path that was the least of those drawn for the packet before
-Register<ticks_t, bit<32>>(PATHS) owd_from;  // delay of that leaf's path to us plus the lead of our clock over its clock; 0: not measured yet
-Register<order_t, bit<15>>(FLOWS) fl;        // when the flow's last packet should leave, and its path
+Register<ticks_t, PortId_t>(PORTS) qe_clone; // time of the port's last report
+Register<slot_t, gid_t>(GROUPS) fb_tag;      // the path of that leaf to this leaf that is reported next
+Register<slot_t, gid_t>(GROUPS) dr_mem;      // the least loaded of the paths drawn for the previous packet
+Register<ticks_t, bit<32>>(PATHS) owd_from;  // delay of that leaf's path to this leaf plus the lead of the clock here over its clock; 0 before the first measurement
+Register<order_t, bit<15>>(FLOWS) fl;        // time at which the flow's last packet should leave, and its path
 
 // Ingress parser.
 

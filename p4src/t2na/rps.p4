@@ -3,8 +3,8 @@
 //
 // rps: random packet spraying.
 //
-// granularity  each packet for itself
-// choice       any path, all alike
+// granularity  a path for each packet
+// choice       any path, with equal probability
 //
 // For groups of up to 4 paths, as leaf. After Dixit et al., INFOCOM 2013.
 #include <core.p4>

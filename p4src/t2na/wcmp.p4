@@ -4,7 +4,7 @@
 // wcmp: weighted-cost multi-path.
 //
 // granularity  a flow keeps its path
-// signal       weights that the controller gives
+// signal       weights set by the controller
 // choice       at random, in proportion to weights
 //
 // For groups of up to 4 paths, as leaf. After Zhou et al., WCMP, EuroSys 2014.

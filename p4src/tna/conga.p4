@@ -3,8 +3,9 @@
 //
 // conga: flowlets on the least congested path.
 //
-// granularity  a pause in a flow allows another path
-// signal       path utilisation that data carries to the other leaf and back
+// granularity  a flow may change its path after a pause
+// signal       path utilisation, carried by data packets to the other leaf and
+//              back
 // choice       the least loaded path, ties at random
 //
 // For groups of up to 4 paths, as leaf. After Alizadeh et al., CONGA, SIGCOMM
@@ -42,16 +43,17 @@ const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
 const bit<32> PATHS = 16384; // paths: group * 16 + slot
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const ticks_t T_B = 977;
 
-// a longer pause than this ends a flowlet; gap=500us. QDAPS, Section IV, on
-// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+// Parameter gap=500us: a flowlet ends after a pause longer than this. Source:
+// QDAPS, Section IV, on LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
 const ticks_t FLOWLET_GAP = 488;
 
-// a path's congestion counts as 0 if it is older than this; ageing=10ms.
-// CONGA, Section 3.3: metrics age after 10 ms.
+// Parameter ageing=10ms: age from which on a path's congestion counts as 0.
+// Source: CONGA, Section 3.3: metrics age after 10 ms.
 const ticks_t AGEING = 9766;
 
 // Headers.
@@ -154,11 +156,11 @@ struct told_t {
 
 // Registers.
 
-Register<ticks_t, PortId_t>(PORTS) qe_clone; // when the port was last reported
-Register<slot_t, gid_t>(GROUPS) fb_tag;      // the path of that leaf to us that it is told about next
-Register<ticks_t, bit<16>>(FLOWS) fl_ts;     // when the flow's last packet came
+Register<ticks_t, PortId_t>(PORTS) qe_clone; // time of the port's last report
+Register<slot_t, gid_t>(GROUPS) fb_tag;      // the path of that leaf to this leaf that is reported next
+Register<ticks_t, bit<16>>(FLOWS) fl_ts;     // arrival of the flow's last packet
 Register<slot_t, bit<16>>(FLOWS) fl_port;    // the path of the flow's flowlet
-Register<level_t, bit<32>>(PATHS) from_leaf; // congestion of that leaf's path to us, 0 to 7, times 256
+Register<level_t, bit<32>>(PATHS) from_leaf; // congestion of that leaf's path to this leaf, 0 to 7, times 256
 
 // Ingress parser.
 

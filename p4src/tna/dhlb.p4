@@ -3,8 +3,8 @@
 //
 // dhlb: flowlets in proportion to load degrees.
 //
-// granularity  a pause in a flow allows another path
-// signal       load degrees of the paths that probes gather
+// granularity  a flow may change its path after a pause
+// signal       load degrees of the paths, collected by probes
 // choice       at random, in proportion to weights
 //
 // For groups of up to 4 paths, as leaf. After DHLB.
@@ -45,16 +45,17 @@ const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const ticks_t T_B = 977;
 
-// a longer pause than this ends a flowlet; gap=500us. QDAPS, Section IV, on
-// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+// Parameter gap=500us: a flowlet ends after a pause longer than this. Source:
+// QDAPS, Section IV, on LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
 const ticks_t FLOWLET_GAP = 488;
 
-// the time between a switch's probes; tprobe=200us. DHLB, Section 3.2: HULA
-// probes every 200 us.
+// Parameter tprobe=200us: the time between a switch's probes. Source: DHLB,
+// Section 3.2: HULA probes every 200 us.
 const ticks_t T_PROBE = 195;
 
 // Headers.
@@ -155,9 +156,9 @@ struct degree_t {
 
 // Registers.
 
-Register<ticks_t, PortId_t>(PORTS) qe_clone; // when the port was last reported
-Register<bit<16>, PortId_t>(PORTS) u_in;     // utilisation of the port's link as last reported, 256 is full
-Register<ticks_t, bit<16>>(FLOWS) fl_ts;     // when the flow's last packet came
+Register<ticks_t, PortId_t>(PORTS) qe_clone; // time of the port's last report
+Register<bit<16>, PortId_t>(PORTS) u_in;     // last reported utilisation of the port's link, 256 if full
+Register<ticks_t, bit<16>>(FLOWS) fl_ts;     // arrival of the flow's last packet
 Register<slot_t, bit<16>>(FLOWS) fl_port;    // the path of the flow's flowlet
 
 // Ingress parser.

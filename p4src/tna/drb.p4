@@ -3,7 +3,7 @@
 //
 // drb: packets in turn.
 //
-// granularity  each packet for itself
+// granularity  a path for each packet
 // choice       the next path in turn
 //
 // For groups of up to 4 paths, as leaf. After Cao et al., DRB, CoNEXT 2013.
@@ -62,7 +62,7 @@ struct egress_metadata_t {}
 
 // Registers.
 
-Register<slot_t, gid_t>(GROUPS) rr_slot; // the path whose turn it is
+Register<slot_t, gid_t>(GROUPS) rr_slot; // slot of the path whose turn it is
 
 // Ingress parser.
 

@@ -3,9 +3,9 @@
 //
 // hula: flowlets on the path of the best probe.
 //
-// granularity  a pause in a flow allows another path
-// signal       path utilisation that probes gather
-// choice       the hop that the best probe came from
+// granularity  a flow may change its path after a pause
+// signal       path utilisation, collected by probes
+// choice       the hop from which the best probe arrived
 //
 // For groups of up to 4 paths, as leaf. After Katta et al., HULA, SOSR 2016.
 #include <core.p4>
@@ -44,16 +44,17 @@ const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const ticks_t T_B = 977;
 
-// a longer pause than this ends a flowlet; gap=500us. QDAPS, Section IV, on
-// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+// Parameter gap=500us: a flowlet ends after a pause longer than this. Source:
+// QDAPS, Section IV, on LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
 const ticks_t FLOWLET_GAP = 488;
 
-// a best path that no probe has come along for so long is given up;
-// tfail=600us. HULA: a few probe periods.
+// Parameter tfail=600us: time without a probe after which the best path is no
+// longer used. Source: HULA: a few probe periods.
 const ticks_t T_FAIL = 586;
 
 // Headers.
@@ -147,12 +148,12 @@ struct best_t {
 
 // Registers.
 
-Register<ticks_t, PortId_t>(PORTS) qe_clone;            // when the port was last reported
-Register<bit<16>, PortId_t>(PORTS) u_in;                // utilisation of the port's link as last reported, 256 is full
-Register<ticks_t, bit<16>>(FLOWS) fl_ts;                // when the flow's last packet came
+Register<ticks_t, PortId_t>(PORTS) qe_clone;            // time of the port's last report
+Register<bit<16>, PortId_t>(PORTS) u_in;                // last reported utilisation of the port's link, 256 if full
+Register<ticks_t, bit<16>>(FLOWS) fl_ts;                // arrival of the flow's last packet
 Register<slot_t, bit<16>>(FLOWS) fl_port;               // the path of the flow's flowlet
-Register<best_t, gid_t>(GROUPS, {0xFFFF, NO_HOP}) best; // the least utilisation of a path to the destination, 256 is full, and that path
-Register<ticks_t, gid_t>(GROUPS) upd;                   // when a probe last told so
+Register<best_t, gid_t>(GROUPS, {0xFFFF, NO_HOP}) best; // the smallest utilisation of a path to the destination, 256 if full, and that path
+Register<ticks_t, gid_t>(GROUPS) upd;                   // time of the last probe
 
 // Ingress parser.
 

@@ -3,8 +3,8 @@
 //
 // letflow: flowlets on random paths.
 //
-// granularity  a pause in a flow allows another path
-// choice       any path, all alike
+// granularity  a flow may change its path after a pause
+// choice       any path, with equal probability
 //
 // For groups of up to 4 paths, as leaf. After Vanini et al., Let It Flow, NSDI
 // 2017.
@@ -27,8 +27,8 @@ const bit<8> PROTOCOL_UDP = 17;
 
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 
-// a longer pause than this ends a flowlet; gap=500us. QDAPS, Section IV, on
-// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+// Parameter gap=500us: a flowlet ends after a pause longer than this. Source:
+// QDAPS, Section IV, on LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
 const ticks_t FLOWLET_GAP = 488;
 
 // Headers.
@@ -83,7 +83,7 @@ struct egress_metadata_t {}
 
 // Registers.
 
-Register<ticks_t, bit<16>>(FLOWS) fl_ts;  // when the flow's last packet came
+Register<ticks_t, bit<16>>(FLOWS) fl_ts;  // arrival of the flow's last packet
 Register<slot_t, bit<16>>(FLOWS) fl_port; // the path of the flow's flowlet
 
 // Ingress parser.

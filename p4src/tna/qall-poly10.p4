@@ -3,7 +3,7 @@
 //
 // qall-poly10: packets spread by a polynomial of degree 10 in queue behaviour.
 //
-// granularity  each packet for itself
+// granularity  a path for each packet
 // signal       local queue behaviour, by a fitted polynomial
 // choice       at random, in proportion to weights
 //
@@ -33,8 +33,9 @@ const bit<8> REPORT = 0xFF;          // first byte of a report
 
 const bit<32> PORTS = 512; // ports of the switch
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const ticks_t T_B = 977;
 
 // Headers.
@@ -116,9 +117,9 @@ struct occupancy_t {
 
 // Registers.
 
-Register<ticks_t, PortId_t>(PORTS) qe_clone; // when the port was last reported
-Register<ticks_t, PortId_t>(PORTS) qe_last;  // when the port's last packet left its queue
-Register<occupancy_t, PortId_t>(PORTS) qe_L; // occupancy that the port's last packet met, 9 is full, and whether it was rising last
+Register<ticks_t, PortId_t>(PORTS) qe_clone; // time of the port's last report
+Register<ticks_t, PortId_t>(PORTS) qe_last;  // time at which the port's last packet left its queue
+Register<occupancy_t, PortId_t>(PORTS) qe_L; // occupancy seen by the port's last packet, 9 if full, and whether it rose last
 
 // Ingress parser.
 

@@ -3,10 +3,10 @@
 //
 // qdaps: packets in order, by queueing delay.
 //
-// granularity  each packet for itself
+// granularity  a path for each packet
 // signal       local queue lengths
-// choice       the shortest queue that lets a packet leave behind the one
-//              before it
+// choice       the shortest queue from which a packet leaves after its
+//              predecessor
 //
 // For groups of up to 4 paths, as leaf. After Huang et al., QDAPS.
 #include <core.p4>
@@ -40,8 +40,9 @@ const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const ticks_t T_B = 977;
 
 // Headers.
@@ -138,9 +139,9 @@ struct order_t {
 
 // Registers.
 
-Register<ticks_t, PortId_t>(PORTS) qe_clone; // when the port was last reported
-Register<slot_t, gid_t>(GROUPS) dr_mem;      // the path that was the least of those drawn for the packet before
-Register<order_t, bit<16>>(FLOWS) fl;        // when the flow's last packet should leave, and its path
+Register<ticks_t, PortId_t>(PORTS) qe_clone; // time of the port's last report
+Register<slot_t, gid_t>(GROUPS) dr_mem;      // the least loaded of the paths drawn for the previous packet
+Register<order_t, bit<16>>(FLOWS) fl;        // time at which the flow's last packet should leave, and its path
 
 // Ingress parser.
 

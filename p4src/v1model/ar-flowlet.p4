@@ -3,7 +3,7 @@
 //
 // ar-flowlet: adaptive routing, flowlets to the emptiest ports.
 //
-// granularity  a pause in a flow allows another path
+// granularity  a flow may change its path after a pause
 // signal       grades of local queue lengths, paused ports last
 // choice       the least loaded path, ties at random
 //
@@ -38,8 +38,8 @@ const bit<32> GRADE_PAUSED = 4;
 const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 
-// a longer pause than this ends a flowlet; gap=10us. QDAPS, Section IV, on
-// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+// Parameter gap=10us: a flowlet ends after a pause longer than this. Source:
+// QDAPS, Section IV, on LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
 const time_us_t FLOWLET_GAP = 10;
 
 // Headers.
@@ -106,10 +106,10 @@ struct metadata_t {
 
 // Registers.
 
-register<time_us_t>(FLOWS) fl_ts; // when the flow's last packet came
+register<time_us_t>(FLOWS) fl_ts; // arrival of the flow's last packet
 register<bit<32>>(PORTS) q_len;   // packets in the port's queue
 register<bit<16>>(FLOWS) fl_port; // the path of the flow's flowlet
-register<bit<1>>(PORTS) q_paused; // 1: the neighbour has paused the port
+register<bit<1>>(PORTS) q_paused; // 1 if the neighbour has paused the port
 
 // Parser.
 

@@ -3,7 +3,7 @@
 //
 // ar: adaptive routing, packets to the emptiest ports.
 //
-// granularity  each packet for itself
+// granularity  a path for each packet
 // signal       grades of local queue lengths, paused ports last
 // choice       the least loaded path, ties at random
 //
@@ -93,7 +93,7 @@ struct metadata_t {
 // Registers.
 
 register<bit<32>>(PORTS) q_len;   // packets in the port's queue
-register<bit<1>>(PORTS) q_paused; // 1: the neighbour has paused the port
+register<bit<1>>(PORTS) q_paused; // 1 if the neighbour has paused the port
 
 // Parser.
 

@@ -3,8 +3,8 @@
 //
 // clove: flowlets on the least marked path.
 //
-// granularity  a pause in a flow allows another path
-// signal       the share of probes that met a long queue, for each path
+// granularity  a flow may change its path after a pause
+// signal       the share of probes that passed a long queue, for each path
 // choice       the least loaded path, ties at random
 //
 // For groups of up to 4 paths, as leaf. After Katta et al., Clove, CoNEXT
@@ -35,12 +35,12 @@ const bit<4> PROBE_CE = 2;    // it passed a long queue
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> PATHS = 16384; // paths: group * 16 + slot
 
-// a longer queue than this marks probes; ecnk=20 packets. DCTCP: 65 packets at
-// 10 Gb/s, 20 at 1 Gb/s.
+// Parameter ecnk=20 packets: queue length above which probes are marked.
+// Source: DCTCP: 65 packets at 10 Gb/s, 20 at 1 Gb/s.
 const bit<32> ECN_K = 20;
 
-// a longer pause than this ends a flowlet; gap=500us. QDAPS, Section IV, on
-// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+// Parameter gap=500us: a flowlet ends after a pause longer than this. Source:
+// QDAPS, Section IV, on LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
 const time_us_t FLOWLET_GAP = 500;
 
 // Headers.
@@ -98,8 +98,8 @@ struct metadata_t {
 
 // Registers.
 
-register<time_us_t>(FLOWS) fl_ts; // when the flow's last packet came
-register<bit<8>>(PATHS) ecn;      // share of the path's probes that met a long queue
+register<time_us_t>(FLOWS) fl_ts; // arrival of the flow's last packet
+register<bit<8>>(PATHS) ecn;      // share of the path's probes that passed a long queue
 register<bit<16>>(FLOWS) fl_port; // the path of the flow's flowlet
 
 // Parser.

@@ -3,8 +3,9 @@
 //
 // conga: flowlets on the least congested path.
 //
-// granularity  a pause in a flow allows another path
-// signal       path utilisation that data carries to the other leaf and back
+// granularity  a flow may change its path after a pause
+// signal       path utilisation, carried by data packets to the other leaf and
+//              back
 // choice       the least loaded path, ties at random
 //
 // For groups of up to 4 paths, as leaf. After Alizadeh et al., CONGA, SIGCOMM
@@ -44,16 +45,17 @@ const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
 const bit<32> PATHS = 16384; // paths: group * 16 + slot
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const time_us_t T_B = 1000;
 
-// a longer pause than this ends a flowlet; gap=500us. QDAPS, Section IV, on
-// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+// Parameter gap=500us: a flowlet ends after a pause longer than this. Source:
+// QDAPS, Section IV, on LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
 const time_us_t FLOWLET_GAP = 500;
 
-// a path's congestion counts as 0 if it is older than this; ageing=10ms.
-// CONGA, Section 3.3: metrics age after 10 ms.
+// Parameter ageing=10ms: age from which on a path's congestion counts as 0.
+// Source: CONGA, Section 3.3: metrics age after 10 ms.
 const time_us_t AGEING = 10000;
 
 // Headers.
@@ -132,17 +134,17 @@ struct metadata_t {
 
 // Registers.
 
-register<time_us_t>(FLOWS) fl_ts;      // when the flow's last packet came
-register<time_us_t>(PORTS) qe_clone;   // when the port was last reported
-register<bit<32>>(PORTS) dre;          // bytes sent lately, fading within 2^10 us
+register<time_us_t>(FLOWS) fl_ts;      // arrival of the flow's last packet
+register<time_us_t>(PORTS) qe_clone;   // time of the port's last report
+register<bit<32>>(PORTS) dre;          // bytes sent recently, decaying within 2^10 us
 register<time_us_t>(PORTS) dre_ts;     // when dre was last right
 register<bit<32>>(PORTS) dre_in;       // dre as last reported
-register<time_us_t>(PORTS) dre_in_ts;  // when that was
-register<slot_t>(GROUPS) fb_tag;       // the path of that leaf to us that it is told about next
+register<time_us_t>(PORTS) dre_in_ts;  // time of that start
+register<slot_t>(GROUPS) fb_tag;       // the path of that leaf to this leaf that is reported next
 register<bit<16>>(FLOWS) fl_port;      // the path of the flow's flowlet
-register<bit<8>>(PATHS) to_leaf;       // congestion of our path to that leaf
-register<time_us_t>(PATHS) to_leaf_ts; // when it was last told
-register<bit<8>>(PATHS) from_leaf;     // congestion of that leaf's path to us
+register<bit<8>>(PATHS) to_leaf;       // congestion of this leaf's path to that leaf
+register<time_us_t>(PATHS) to_leaf_ts; // time of the last report
+register<bit<8>>(PATHS) from_leaf;     // congestion of that leaf's path to this leaf
 
 // Parser.
 

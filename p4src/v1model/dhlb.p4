@@ -3,8 +3,8 @@
 //
 // dhlb: flowlets in proportion to load degrees.
 //
-// granularity  a pause in a flow allows another path
-// signal       load degrees of the paths that probes gather
+// granularity  a flow may change its path after a pause
+// signal       load degrees of the paths, collected by probes
 // choice       at random, in proportion to weights
 //
 // For groups of up to 4 paths, as leaf. After DHLB.
@@ -50,16 +50,17 @@ const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
 const bit<32> PATHS = 16384; // paths: group * 16 + slot
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const time_us_t T_B = 1000;
 
-// a longer pause than this ends a flowlet; gap=500us. QDAPS, Section IV, on
-// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+// Parameter gap=500us: a flowlet ends after a pause longer than this. Source:
+// QDAPS, Section IV, on LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
 const time_us_t FLOWLET_GAP = 500;
 
-// the time between a switch's probes; tprobe=200us. DHLB, Section 3.2: HULA
-// probes every 200 us.
+// Parameter tprobe=200us: the time between a switch's probes. Source: DHLB,
+// Section 3.2: HULA probes every 200 us.
 const time_us_t T_PROBE = 200;
 
 // Headers.
@@ -140,17 +141,17 @@ struct metadata_t {
 
 // Registers.
 
-register<time_us_t>(FLOWS) fl_ts;     // when the flow's last packet came
-register<time_us_t>(PORTS) qe_clone;  // when the port was last reported
-register<bit<32>>(PORTS) u;           // bytes sent lately, fading within 2^10 us
+register<time_us_t>(FLOWS) fl_ts;     // arrival of the flow's last packet
+register<time_us_t>(PORTS) qe_clone;  // time of the port's last report
+register<bit<32>>(PORTS) u;           // bytes sent recently, decaying within 2^10 us
 register<time_us_t>(PORTS) u_ts;      // when u was last right
 register<bit<32>>(PORTS) u_in;        // u as last reported
-register<time_us_t>(PORTS) u_in_ts;   // when that was
+register<time_us_t>(PORTS) u_in_ts;   // time of that start
 register<bit<16>>(FLOWS) fl_port;     // the path of the flow's flowlet
 register<bit<8>>(PATHS) deg;          // load degree of the path: 5 idle, 0 full
-register<bit<16>>(PATHS) deg_seq;     // deg_newest when a probe last came along the path
+register<bit<16>>(PATHS) deg_seq;     // value of deg_newest when the path's last probe arrived
 register<bit<16>>(GROUPS) deg_newest; // number of the newest probe from the destination along any path
-register<time_us_t>(PATHS) deg_ts;    // when a probe last told so
+register<time_us_t>(PATHS) deg_ts;    // time of the last probe
 
 // Parser.
 

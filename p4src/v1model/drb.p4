@@ -3,7 +3,7 @@
 //
 // drb: packets in turn.
 //
-// granularity  each packet for itself
+// granularity  a path for each packet
 // choice       the next path in turn
 //
 // For groups of up to 4 paths, as leaf. After Cao et al., DRB, CoNEXT 2013.
@@ -59,7 +59,7 @@ struct metadata_t {
 
 // Registers.
 
-register<slot_t>(GROUPS) rr_slot; // the path whose turn it is
+register<slot_t>(GROUPS) rr_slot; // slot of the path whose turn it is
 
 // Parser.
 

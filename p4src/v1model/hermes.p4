@@ -4,8 +4,8 @@
 // hermes: flows that move with caution.
 //
 // granularity  a flow keeps its path
-// signal       path delays and marks that probes measure
-// choice       by classes of paths; a flow moves for a notably better one only
+// signal       path delays and marks, measured by probes
+// choice       by classes of paths; a flow moves only to a notably better path
 //
 // For groups of up to 4 paths, as leaf. After Zhang et al., Hermes, SIGCOMM
 // 2017.
@@ -38,36 +38,38 @@ const bit<32> RATE_LIMIT = 15360;
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> PATHS = 16384; // paths: group * 16 + slot
 
-// a longer queue than this marks probes; ecnk=20 packets. DCTCP: 65 packets at
-// 10 Gb/s, 20 at 1 Gb/s.
+// Parameter ecnk=20 packets: queue length above which probes are marked.
+// Source: DCTCP: 65 packets at 10 Gb/s, 20 at 1 Gb/s.
 const bit<32> ECN_K = 20;
 
-// a flow that pauses for longer is new; timeout=10ms. Hermes, Algorithm 2: a
-// timeout; 10 ms is TCP's least.
+// Parameter timeout=10ms: a flow counts as new after a pause longer than this.
+// Source: Hermes, Algorithm 2: a timeout; 10 ms is the minimum timeout of TCP.
 const time_us_t FLOW_TIMEOUT = 10000;
 
-// T_ECN: the share of marks, in 255ths, that separates good from bad paths;
-// tecn=40%. Hermes, Table 4: T_ECN = 40 %.
+// Parameter tecn=40%: T_ECN, the share of marks, in 255ths, that separates
+// good from bad paths. Source: Hermes, Table 4: T_ECN = 40 %.
 const bit<8> T_ECN = 102;
 
-// T_RTT_low: a good path is faster; low=60us. Hermes, Table 4: 20 to 40 us
-// above the base RTT, here 60 us.
+// Parameter low=60us: T_RTT_low, the RTT below which a path is good. Source:
+// Hermes, Table 4: 20 to 40 us above the base RTT, here 60 us.
 const bit<32> T_RTT_LOW = 60;
 
-// T_RTT_high: a congested path is slower; high=180us. Hermes, Table 4: 1.5
-// hops of queueing above the base RTT, here 180 us.
+// Parameter high=180us: T_RTT_high, the RTT above which a path is congested.
+// Source: Hermes, Table 4: 1.5 hops of queueing above the base RTT, here 180
+// us.
 const bit<32> T_RTT_HIGH = 180;
 
-// Delta_RTT: a notably better path is so much faster; drtt=100us. Hermes,
-// Table 4: one hop of queueing, here 100 us.
+// Parameter drtt=100us: Delta_RTT, the difference in RTT that makes a path
+// notably better. Source: Hermes, Table 4: one hop of queueing, here 100 us.
 const bit<32> DELTA_RTT = 100;
 
-// Delta_ECN: and has so many fewer marks, in 255ths; decn=5%. Hermes, Table 4:
-// 3 to 10 %.
+// Parameter decn=5%: Delta_ECN, the difference in the share of marks, in
+// 255ths, that makes a path notably better. Source: Hermes, Table 4: 3 to 10
+// %.
 const bit<16> DELTA_ECN = 12;
 
-// S: a flow moves if it has sent more; sent=600KiB. Hermes, Table 4: S = 600
-// KB.
+// Parameter sent=600KiB: S, the bytes that a flow must have sent before it may
+// move. Source: Hermes, Table 4: S = 600 KB.
 const bit<32> S_SENT = 614400;
 
 // Headers.
@@ -131,15 +133,15 @@ struct metadata_t {
 
 // Registers.
 
-register<time_us_t>(FLOWS) fl_ts;   // when the flow's last packet came
+register<time_us_t>(FLOWS) fl_ts;   // arrival of the flow's last packet
 register<bit<32>>(PATHS) rtt;       // round-trip time of the path
-register<time_us_t>(PATHS) rtt_ts;  // when it was measured
-register<bit<8>>(PATHS) ecn;        // share of the path's probes that met a long queue
+register<time_us_t>(PATHS) rtt_ts;  // time of the measurement
+register<bit<8>>(PATHS) ecn;        // share of the path's probes that passed a long queue
 register<bit<16>>(FLOWS) fl_port;   // the flow's path
 register<bit<32>>(FLOWS) fl_sent;   // bytes of the flow
-register<bit<32>>(FLOWS) fl_rate;   // bytes of the flow lately, fading within 2^10 us
-register<bit<32>>(PATHS) path_rate; // bytes sent along the path lately
-register<time_us_t>(PATHS) path_ts; // when path_rate was last right
+register<bit<32>>(FLOWS) fl_rate;   // recent bytes of the flow, decaying within 2^10 us
+register<bit<32>>(PATHS) path_rate; // bytes sent recently along the path
+register<time_us_t>(PATHS) path_ts; // time of the last update of path_rate
 
 // Parser.
 

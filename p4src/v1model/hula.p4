@@ -3,9 +3,9 @@
 //
 // hula: flowlets on the path of the best probe.
 //
-// granularity  a pause in a flow allows another path
-// signal       path utilisation that probes gather
-// choice       the hop that the best probe came from
+// granularity  a flow may change its path after a pause
+// signal       path utilisation, collected by probes
+// choice       the hop from which the best probe arrived
 //
 // For groups of up to 4 paths, as leaf. After Katta et al., HULA, SOSR 2016.
 #include <core.p4>
@@ -42,16 +42,17 @@ const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const time_us_t T_B = 1000;
 
-// a longer pause than this ends a flowlet; gap=500us. QDAPS, Section IV, on
-// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+// Parameter gap=500us: a flowlet ends after a pause longer than this. Source:
+// QDAPS, Section IV, on LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
 const time_us_t FLOWLET_GAP = 500;
 
-// a best path that no probe has come along for so long is given up;
-// tfail=600us. HULA: a few probe periods.
+// Parameter tfail=600us: time without a probe after which the best path is no
+// longer used. Source: HULA: a few probe periods.
 const time_us_t T_FAIL = 600;
 
 // Headers.
@@ -120,16 +121,16 @@ struct metadata_t {
 
 // Registers.
 
-register<time_us_t>(FLOWS) fl_ts;    // when the flow's last packet came
-register<time_us_t>(PORTS) qe_clone; // when the port was last reported
-register<bit<32>>(PORTS) u;          // bytes sent lately, fading within 2^10 us
+register<time_us_t>(FLOWS) fl_ts;    // arrival of the flow's last packet
+register<time_us_t>(PORTS) qe_clone; // time of the port's last report
+register<bit<32>>(PORTS) u;          // bytes sent recently, decaying within 2^10 us
 register<time_us_t>(PORTS) u_ts;     // when u was last right
 register<bit<32>>(PORTS) u_in;       // u as last reported
-register<time_us_t>(PORTS) u_in_ts;  // when that was
+register<time_us_t>(PORTS) u_in_ts;  // time of that start
 register<bit<16>>(FLOWS) fl_port;    // the path of the flow's flowlet
-register<bit<16>>(GROUPS) best_hop;  // the path of the least utilisation to the destination
+register<bit<16>>(GROUPS) best_hop;  // the path with the smallest utilisation to the destination
 register<bit<32>>(GROUPS) min_util;  // utilisation of that path: bytes that its busiest link sent within 2^10 us
-register<time_us_t>(GROUPS) upd;     // when a probe last told so
+register<time_us_t>(GROUPS) upd;     // time of the last probe
 
 // Parser.
 

@@ -3,12 +3,12 @@
 //
 // pdlb: flowcells whose size follows the paths.
 //
-// granularity  flowcells of as many packets as the delays of the paths suggest
-// signal       path delays that probes measure
-// choice       any path, all alike
+// granularity  flowcells whose size follows from the delays of the paths
+// signal       path delays, measured by probes
+// choice       any path, with equal probability
 //
-// For groups of up to 4 paths, as leaf. After PDLB, with the edge switch in
-// the place of the sender.
+// For groups of up to 4 paths, as leaf. After PDLB, with the edge switch
+// instead of the sender.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -89,7 +89,7 @@ struct metadata_t {
 // Registers.
 
 register<bit<32>>(PATHS) rtt;      // round-trip time of the path
-register<time_us_t>(PATHS) rtt_ts; // when it was measured
+register<time_us_t>(PATHS) rtt_ts; // time of the measurement
 register<bit<16>>(GROUPS) pd_gran; // the size of flowcells to the leaf; 0 counts as 1
 register<bit<16>>(FLOWS) fc_cnt;   // packets of the flow's cell so far
 register<bit<16>>(FLOWS) fc_port;  // the path of the flow's cell

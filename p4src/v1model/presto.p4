@@ -3,7 +3,7 @@
 //
 // presto: flowcells in turn.
 //
-// granularity  so many bytes of a flow, then another path
+// granularity  a new path after a fixed number of bytes of a flow
 // choice       the next path in turn
 //
 // For groups of up to 4 paths, as leaf. After He et al., Presto, SIGCOMM 2015.
@@ -25,8 +25,8 @@ const bit<8> PROTOCOL_UDP = 17;
 
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 
-// the size of a flowcell; cell=64KiB. Presto: 64 KB, the largest segment that
-// hosts offload.
+// Parameter cell=64KiB: the size of a flowcell. Source: Presto: 64 KB, the
+// largest segment that hosts offload.
 const bit<32> CELL_BYTES = 65536;
 
 // Headers.

@@ -4,7 +4,7 @@
 // qall-poly5-flowlet: flowlets spread by a polynomial of degree 5 in queue
 // behaviour.
 //
-// granularity  a pause in a flow allows another path
+// granularity  a flow may change its path after a pause
 // signal       local queue behaviour, by a fitted polynomial
 // choice       at random, in proportion to weights
 //
@@ -44,16 +44,18 @@ const bit<32> W_MIN = 3; // the least weight
 const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const time_us_t T_B = 1000;
 
-// tau: the dequeue interval that counts as idle; tau=10ms. QALL, Section IV-C:
-// of the order of the end-to-end delay and longer than T, about 10 ms.
+// Parameter tau=10ms: tau, the dequeue interval from which on a port counts as
+// idle. Source: QALL, Section IV-C: of the order of the end-to-end delay and
+// longer than T, about 10 ms.
 const time_us_t TAU = 10000;
 
-// a longer pause than this ends a flowlet; gap=10ms. QDAPS, Section IV, on
-// LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
+// Parameter gap=10ms: a flowlet ends after a pause longer than this. Source:
+// QDAPS, Section IV, on LetFlow: 500 us; QALL, Section IV-B: T_inter = 10 ms.
 const time_us_t FLOWLET_GAP = 10000;
 
 // Headers.
@@ -152,15 +154,15 @@ struct metadata_t {
 
 // Registers.
 
-register<time_us_t>(FLOWS) fl_ts;    // when the flow's last packet came
-register<time_us_t>(PORTS) qe_clone; // when the port was last reported
-register<time_us_t>(PORTS) qe_last;  // when the port's last packet left its queue
-register<bit<8>>(PORTS) qe_L;        // occupancy that the port's last packet met
-register<bit<8>>(PORTS) qe_V;        // 2: the occupancy was rising last, 1: falling
+register<time_us_t>(FLOWS) fl_ts;    // arrival of the flow's last packet
+register<time_us_t>(PORTS) qe_clone; // time of the port's last report
+register<time_us_t>(PORTS) qe_last;  // time at which the port's last packet left its queue
+register<bit<8>>(PORTS) qe_L;        // occupancy seen by the port's last packet
+register<bit<8>>(PORTS) qe_V;        // 2 if the occupancy rose last, 1 if it fell
 register<bit<8>>(PORTS) q_L;         // queue occupancy as last reported
 register<time_us_t>(PORTS) q_T;      // dequeue interval as last reported
-register<bit<8>>(PORTS) q_V;         // queuing trend as last reported: 2 rising, 1 falling
-register<time_us_t>(PORTS) q_upd;    // when the port was last reported
+register<bit<8>>(PORTS) q_V;         // last reported trend of the queue: 2 rising, 1 falling
+register<time_us_t>(PORTS) q_upd;    // time of the port's last report
 register<bit<32>>(PORTS) q_C;        // congestion index
 register<bit<16>>(FLOWS) fl_port;    // the path of the flow's flowlet
 

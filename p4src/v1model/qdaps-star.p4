@@ -3,10 +3,10 @@
 //
 // qdaps-star: packets in order, by queueing and leaf-to-leaf delay.
 //
-// granularity  each packet for itself
-// signal       local queue lengths, and one-way delays that data carries
-// choice       the shortest queue that lets a packet leave behind the one
-//              before it
+// granularity  a path for each packet
+// signal       local queue lengths, and one-way delays carried by data packets
+// choice       the shortest queue from which a packet leaves after its
+//              predecessor
 //
 // For groups of up to 4 paths, as leaf. After Huang et al., QDAPS, Section
 // III-D.
@@ -49,8 +49,9 @@ const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 const bit<32> GROUPS = 1024; // groups of paths
 const bit<32> PATHS = 16384; // paths: group * 16 + slot
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const time_us_t T_B = 1000;
 
 // Headers.
@@ -140,14 +141,14 @@ struct metadata_t {
 
 // Registers.
 
-register<time_us_t>(PORTS) qe_clone; // when the port was last reported
+register<time_us_t>(PORTS) qe_clone; // time of the port's last report
 register<bit<32>>(PORTS) q_len;      // packets in the port's queue, as last reported
-register<slot_t>(GROUPS) fb_tag;     // the path of that leaf to us that it is told about next
-register<time_us_t>(PATHS) owd;      // delay of our path to that leaf plus the lead of its clock over ours; 0: not measured yet
-register<time_us_t>(PATHS) owd_from; // delay of that leaf's path to us plus the lead of our clock over its clock; 0: not measured yet
-register<time_us_t>(FLOWS) fl_D;     // when the flow's last packet should arrive, by the other leaf's clock
+register<slot_t>(GROUPS) fb_tag;     // the path of that leaf to this leaf that is reported next
+register<time_us_t>(PATHS) owd;      // delay of this leaf's path to that leaf plus the lead of its clock over the clock here; 0 before the first measurement
+register<time_us_t>(PATHS) owd_from; // delay of that leaf's path to this leaf plus the lead of the clock here over its clock; 0 before the first measurement
+register<time_us_t>(FLOWS) fl_D;     // time at which the flow's last packet should arrive, by the other leaf's clock
 register<bit<16>>(FLOWS) fl_port;    // the path of the flow's last packet
-register<bit<32>>(1) qd_S;           // longer queues are left for the shortest one; 0: never
+register<bit<32>>(1) qd_S;           // queue length above which a flow moves to the shortest queue; 0 for never
 
 // Parser.
 

@@ -3,10 +3,10 @@
 //
 // qdaps: packets in order, by queueing delay.
 //
-// granularity  each packet for itself
+// granularity  a path for each packet
 // signal       local queue lengths
-// choice       the shortest queue that lets a packet leave behind the one
-//              before it
+// choice       the shortest queue from which a packet leaves after its
+//              predecessor
 //
 // For groups of up to 4 paths, as leaf. After Huang et al., QDAPS.
 #include <core.p4>
@@ -40,8 +40,9 @@ const bit<56> NO_PATH = 0xFFFFFFFFFFFFFF;
 const bit<32> PORTS = 512;   // ports of the switch
 const bit<32> FLOWS = 65536; // slots for flows, by the CRC16 of the 5-tuple
 
-// T_b: a port's state goes to ingress at most this often; tb=1ms. QALL,
-// Section IV-E: the updating period trades freshness for overhead, T_b = 1 ms.
+// Parameter tb=1ms: T_b, the shortest time between two reports of a port's
+// state to ingress. Source: QALL, Section IV-E: the updating period trades
+// freshness for overhead, T_b = 1 ms.
 const time_us_t T_B = 1000;
 
 // Headers.
@@ -119,11 +120,11 @@ struct metadata_t {
 
 // Registers.
 
-register<time_us_t>(PORTS) qe_clone; // when the port was last reported
+register<time_us_t>(PORTS) qe_clone; // time of the port's last report
 register<bit<32>>(PORTS) q_len;      // packets in the port's queue, as last reported
-register<time_us_t>(FLOWS) fl_D;     // when the flow's last packet should leave
+register<time_us_t>(FLOWS) fl_D;     // time at which the flow's last packet should leave
 register<bit<16>>(FLOWS) fl_port;    // the path of the flow's last packet
-register<bit<32>>(1) qd_S;           // longer queues are left for the shortest one; 0: never
+register<bit<32>>(1) qd_S;           // queue length above which a flow moves to the shortest queue; 0 for never
 
 // Parser.
 

@@ -447,7 +447,7 @@ func (l *lintCase) fewSeeds() []string {
 	for need < 1000 && half(need) > wanted {
 		need++
 	}
-	return []string{fmt.Sprintf("%d seeds of about %.0f flows tell differences of %.0f %% at best: a difference of 10 %% needs about %d seeds, or longer runs", n, flows, half(n), need)}
+	return []string{fmt.Sprintf("%d seeds of about %.0f flows can only show differences of %.0f %% or more: a difference of 10 %% needs about %d seeds, or longer runs", n, flows, half(n), need)}
 }
 
 // moments returns the mean of the sizes and of their squares.
