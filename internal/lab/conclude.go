@@ -12,9 +12,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
-// A Finding compares the experiment's first scheme with another one by the first metric
+// A finding compares the experiment's first scheme with another one by the first metric
 // of the table.
-type Finding struct {
+type finding struct {
 	Case   string
 	Load   float64
 	Base   string // label of the first scheme
@@ -28,8 +28,8 @@ type Finding struct {
 }
 
 // findings lists the comparisons of the first scheme, row by row.
-func (c *Comparison) findings() []Finding {
-	var list []Finding
+func (c *Comparison) findings() []finding {
+	var list []finding
 	for _, r := range c.Rows {
 		if f, ok := c.finding(r); ok {
 			list = append(list, f)
@@ -39,9 +39,9 @@ func (c *Comparison) findings() []Finding {
 }
 
 // finding compares the first scheme with a row. It returns false if one of them has not run.
-func (c *Comparison) finding(r *Row) (Finding, bool) {
+func (c *Comparison) finding(r *Row) (finding, bool) {
 	x := c.Experiment
-	f := Finding{Case: r.Case.Name, Load: r.Load, Base: x.Schemes[0].Label, Other: r.Scheme.Label, Metric: x.Metrics[0]}
+	f := finding{Case: r.Case.Name, Load: r.Load, Base: x.Schemes[0].Label, Other: r.Scheme.Label, Metric: x.Metrics[0]}
 	base := c.Row(f.Case, f.Base, f.Load)
 	if base == nil || base == r || len(r.Runs) == 0 {
 		return f, false
@@ -53,17 +53,17 @@ func (c *Comparison) finding(r *Row) (Finding, bool) {
 }
 
 // clear reports whether the difference is significant.
-func (f Finding) clear() bool { return f.Saved.excludes(0) }
+func (f finding) clear() bool { return f.Saved.excludes(0) }
 
 // level reports whether the difference is too small to be visible in the printed
 // figures. This is common if the hosts are the bottleneck.
-func (f Finding) level() bool {
+func (f finding) level() bool {
 	const shown = 0.05 // percent; points prints one decimal
 	return f.Saved.N > 1 && math.Abs(f.Saved.Mean)+f.Saved.Half < shown
 }
 
 // String describes the finding in words, such as 27 % less than drill (±21).
-func (f Finding) String() string {
+func (f finding) String() string {
 	switch {
 	case f.NoVerdict != "":
 		return "no verdict: " + f.NoVerdict
@@ -78,7 +78,7 @@ func (f Finding) String() string {
 }
 
 // size returns the difference without its interval.
-func (f Finding) size() string {
+func (f finding) size() string {
 	word := "less"
 	if f.Saved.Mean < 0 {
 		word = "more"
@@ -104,7 +104,7 @@ func (c *Comparison) Conclusion() []string {
 	const most = 6
 	var lines []string
 	groups := 0
-	var group []Finding
+	var group []finding
 	flush := func() {
 		if len(group) > 0 {
 			if groups++; groups <= most {
@@ -148,7 +148,7 @@ func (c *Comparison) warned() string {
 }
 
 // where names the case and the load, if the experiment has several.
-func (c *Comparison) where(f Finding) string {
+func (c *Comparison) where(f finding) string {
 	var parts []string
 	if len(c.Experiment.Cases) > 1 {
 		parts = append(parts, f.Case)
@@ -163,7 +163,7 @@ func (c *Comparison) where(f Finding) string {
 }
 
 // conclude returns sentences with the findings of one case and load.
-func conclude(list []Finding) string {
+func conclude(list []finding) string {
 	var clear, open []string
 	seeds := 0.0
 	for _, f := range list {
@@ -264,7 +264,7 @@ func (c *Comparison) cautions() []string {
 		if len(r.Runs) == 0 {
 			continue
 		}
-		name := c.where(Finding{Case: r.Case.Name, Load: r.Load}) + r.Scheme.Label
+		name := c.where(finding{Case: r.Case.Name, Load: r.Load}) + r.Scheme.Label
 		if u := r.unfinished(); u > noVerdictAbove {
 			lost = append(lost, fmt.Sprintf("%s (%s %%)", name, points(u)))
 			if u == 100 {
@@ -289,7 +289,7 @@ func (c *Comparison) cautions() []string {
 		lines = append(lines, "One path only: "+andList(single)+". Such a row has nothing to balance, so a comparison with it shows no effect of load balancing.")
 	}
 	if len(portless) > 0 {
-		lines = append(lines, "Source ports without effect: "+andList(portless)+" ignores the ports of a packet when it chooses a path, so transport.entropy has no effect there.")
+		lines = append(lines, "Source ports have no effect with "+andList(portless)+": paths do not depend on them, so transport.entropy balances nothing there.")
 	}
 	return lines
 }

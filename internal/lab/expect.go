@@ -41,7 +41,7 @@ func (c *Comparison) check(e spec.Expectation, r *Row) Check {
 	if e.Of == "" {
 		k.Name += ", " + r.Scheme.Label
 	}
-	if where := c.where(Finding{Case: r.Case.Name, Load: r.Load}); where != "" {
+	if where := c.where(finding{Case: r.Case.Name, Load: r.Load}); where != "" {
 		k.Name = where + k.Name
 	}
 	rows, values := []*Row{r}, r.values(e.Metric)

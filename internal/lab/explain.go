@@ -386,7 +386,7 @@ func (s *Sensitivity) Summary() []string {
 		}
 		list = append(list, line)
 	}
-	return append(list, fmt.Sprintf("%d settings were tried, in %d runs with the seeds %s; p is corrected for %d tests (Holm)",
+	return append(list, fmt.Sprintf("%d settings were tried, in %d runs with the seeds %s; p is corrected by the method of Holm (%d)",
 		s.Settings, s.Runs, seedsText(s.Seeds), s.tested()))
 }
 

@@ -148,7 +148,7 @@ func TestWarningsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m Manifest
+	var m record
 	if err := json.Unmarshal(text, &m); err != nil || len(m.Warnings) != 1 || m.Warnings[0].Rule != "few-seeds" {
 		t.Errorf("%+v, %v", m.Warnings, err)
 	}

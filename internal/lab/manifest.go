@@ -16,9 +16,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// Manifest contains everything needed to repeat an experiment. It contains no time or location,
+// record contains everything needed to repeat an experiment. It contains no time or location,
 // so a repetition writes the same manifest.
-type Manifest struct {
+type record struct {
 	Format     string            `json:"format"`
 	Name       string            `json:"name"`
 	Versions   map[string]string `json:"versions"`
@@ -58,7 +58,7 @@ func (r *Runner) keepManifest(x *spec.Experiment, jobs []*Job) error {
 	}
 	repeatable := *x // drop the sections that cases have inherited
 	repeatable.Full, repeatable.Targets = nil, nil
-	m := Manifest{
+	m := record{
 		Format: manifestFormat, Name: x.Name, Versions: versions(), Experiment: repeatable,
 		Workloads: map[string]string{}, Topologies: map[string]string{},
 	}

@@ -127,7 +127,7 @@ func TestFindingWords(t *testing.T) {
 		{Estimate{Mean: 12, N: 1}, "", "12 % less than b (one seed)"},
 		{Estimate{Mean: 12, Half: 1, N: 3}, "late", "no verdict: late"},
 	} {
-		f := Finding{Other: "b", Saved: test.saved, NoVerdict: test.why}
+		f := finding{Other: "b", Saved: test.saved, NoVerdict: test.why}
 		if got := f.String(); got != test.want {
 			t.Errorf("%+v: %s, want %s", test.saved, got, test.want)
 		}

@@ -88,7 +88,7 @@ func TestCoresWithinARunAreRefused(t *testing.T) {
 		t.Errorf("on two cores: %v", err)
 	}
 	text := withoutLine(inParts, "switches") + "schemes: [drill]\nengine: native\nswitches: {knowledge: everywhere}\n"
-	if _, err := spec.Load("exp.yaml", []byte(text), nil, nil); err == nil || !strings.Contains(err.Error(), "want ties: planned") {
+	if _, err := spec.Load("exp.yaml", []byte(text), nil, nil); err == nil || !strings.Contains(err.Error(), "want planned") {
 		t.Errorf("knowing other switches at once: %v", err)
 	}
 }

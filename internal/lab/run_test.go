@@ -527,7 +527,7 @@ func TestManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m Manifest
+	var m record
 	if err := json.Unmarshal(text, &m); err != nil {
 		t.Fatal(err)
 	}

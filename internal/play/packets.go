@@ -25,9 +25,9 @@ type packetsRequest struct {
 
 // A walk is the step-by-step record of the packets.
 type walk struct {
-	Steps     []Step     `json:"steps"`
-	Cut       bool       `json:"cut"` // Cut is set if later steps were omitted.
-	Registers []register `json:"registers"`
+	Steps     []packetStep `json:"steps"`
+	Cut       bool         `json:"cut"` // Cut is set if later steps were omitted.
+	Registers []register   `json:"registers"`
 	// Test is the test with the output packets as expectations.
 	Test string `json:"test"`
 	// Failures are differences from the expectations of the request.
@@ -37,8 +37,8 @@ type walk struct {
 	Received int       `json:"received"`
 }
 
-// A Step is an event of a packet, with the changes that it caused.
-type Step struct {
+// A packetStep is an event of a packet, with the changes that it caused.
+type packetStep struct {
 	Line   int    `json:"line"`   // line of the test
 	Packet uint64 `json:"packet"` // number of the packet; a clone has its own
 	Kind   string `json:"kind"`
@@ -82,7 +82,7 @@ func packets(ctx context.Context, r packetsRequest, _ Progress) (*walk, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &walk{Steps: []Step{}, Registers: []register{}, Failures: []string{}, Messages: []Message{}}
+	w := &walk{Steps: []packetStep{}, Registers: []register{}, Failures: []string{}, Messages: []Message{}}
 	if i := slices.IndexFunc(checked.Messages, func(m Message) bool { return !m.Warning }); i >= 0 {
 		w.Messages = checked.Messages
 		return w, nil
@@ -205,11 +205,11 @@ func (f *follower) Line(number int, op string) {
 func (f *follower) Left(port uint32, data []byte) {
 	f.left++
 	f.outputs[f.packet] = append(f.outputs[f.packet], output{port, bytes.Clone(data)})
-	f.add(Step{Line: f.packet, Kind: "output", Name: fmt.Sprintf("port %d", port), Data: hex.EncodeToString(data)})
+	f.add(packetStep{Line: f.packet, Kind: "output", Name: fmt.Sprintf("port %d", port), Data: hex.EncodeToString(data)})
 }
 
 // add adds a step and returns its index, or -1 if the limit is reached.
-func (f *follower) add(s Step) int {
+func (f *follower) add(s packetStep) int {
 	if len(f.walk.Steps) >= maxSteps {
 		f.walk.Cut = true
 		return -1
@@ -224,7 +224,7 @@ func (f *follower) add(s Step) int {
 func (f *follower) event(e dataplane.Event) {
 	f.settleRegisters()
 	f.settleFields(e)
-	s := Step{Line: f.packet, Packet: e.Packet, Kind: e.Kind.String(), Name: e.Name}
+	s := packetStep{Line: f.packet, Packet: e.Packet, Kind: e.Kind.String(), Name: e.Name}
 	switch e.Kind {
 	case dataplane.EventEnqueue:
 		s.Name, s.Detail = fmt.Sprintf("port %d", e.Value), fmt.Sprintf("%d packets before it", e.Depth)

@@ -58,7 +58,7 @@ func TestWalk(t *testing.T) {
 // TestSetups sends the first packets of every row: each row forwards them.
 func TestSetups(t *testing.T) {
 	for _, r := range ask[Listing](t, "list", struct{}{}).Rows {
-		s := ask[Setup](t, "setup", SchemeRequest{Name: r.Name})
+		s := ask[initialTest](t, "setup", SchemeRequest{Name: r.Name})
 		if strings.Contains(s.Test, "leaves its polynomial to the controller") {
 			continue
 		}

@@ -17,10 +17,10 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// A Setup is an initial test. It contains the entries that the controller writes to
-// leaf l1 of the preset leaf-spine, and packets of several flows between its
-// leaves.
-type Setup struct {
+// An initialTest is a packet test to start from. It contains the entries that the
+// controller writes to leaf l1 of the preset leaf-spine, and packets of several
+// flows between its leaves.
+type initialTest struct {
 	Test  string `json:"test"`
 	Ports []Port `json:"ports"`
 }
@@ -31,9 +31,9 @@ type Port struct {
 	Peer   string `json:"peer"`
 }
 
-func setup(ctx context.Context, r SchemeRequest, _ Progress) (*Setup, error) {
+func setup(ctx context.Context, r SchemeRequest, _ Progress) (*initialTest, error) {
 	if test, err := examples.FS.ReadFile(r.Name + ".stf"); err == nil {
-		return &Setup{Test: string(test), Ports: []Port{}}, nil
+		return &initialTest{Test: string(test), Ports: []Port{}}, nil
 	}
 	s, err := r.find()
 	if err != nil {
@@ -56,10 +56,10 @@ func setup(ctx context.Context, r SchemeRequest, _ Progress) (*Setup, error) {
 	planned, err := plan.New(t, pipelines, plan.Options{})
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		return &Setup{Test: "# " + first + "\n", Ports: []Port{}}, nil
+		return &initialTest{Test: "# " + first + "\n", Ports: []Port{}}, nil
 	}
 	sw := planned.Switches[0]
-	out := &Setup{}
+	out := &initialTest{}
 	for _, port := range t.Ports(sw.Name) {
 		out.Ports = append(out.Ports, Port{port.Number, port.Peer})
 	}

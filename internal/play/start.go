@@ -175,8 +175,8 @@ type adoptRequest struct {
 	Manifest string `json:"manifest"` // the edited manifest, or "" if unchanged
 }
 
-// An Adopted holds the files of a scheme, with a program for each role.
-type Adopted struct {
+// An adoptedScheme holds the files of a scheme, with a program for each role.
+type adoptedScheme struct {
 	Files Files  `json:"files"`
 	YAML  string `json:"yaml"` // experiment that compares it with the original
 }
@@ -184,7 +184,7 @@ type Adopted struct {
 // adopted is the name of the scheme.
 const adopted = "mine"
 
-func adopt(_ context.Context, r adoptRequest, _ Progress) (*Adopted, error) {
+func adopt(_ context.Context, r adoptRequest, _ Progress) (*adoptedScheme, error) {
 	l, err := r.Files.withBlocks()
 	if err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func adopt(_ context.Context, r adoptRequest, _ Progress) (*Adopted, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Adopted{YAML: strings.Replace(experimentFor(topology, ".", s.Name(), "ecmp"), "name: playground", "name: "+adopted, 1)}
+	out := &adoptedScheme{YAML: strings.Replace(experimentFor(topology, ".", s.Name(), "ecmp"), "name: playground", "name: "+adopted, 1)}
 	for _, f := range files {
 		text := string(f.Text)
 		switch f.Name {

@@ -144,7 +144,7 @@ func TestAdopt(t *testing.T) {
 			lines[i] = "meta.slot = 0;"
 		}
 	}
-	a := ask[Adopted](t, "adopt", adoptRequest{SchemeRequest: request, Text: strings.Join(lines, "\n")})
+	a := ask[adoptedScheme](t, "adopt", adoptRequest{SchemeRequest: request, Text: strings.Join(lines, "\n")})
 	text := strings.Replace(a.YAML, "metrics: [", "metrics: [paths-used, ", 1)
 	r := ask[RunResult](t, "run", RunRequest{YAML: text, Files: a.Files})
 	if len(r.Table) != 4 || !strings.Contains(strings.Join(r.Table[1], " "), "25.0") || !strings.Contains(strings.Join(r.Table[2], " "), "100") {

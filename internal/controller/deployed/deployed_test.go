@@ -174,14 +174,14 @@ func TestLinks(t *testing.T) {
 func TestDir(t *testing.T) {
 	base := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", base)
-	dir, err := Dir()
+	dir, err := stateDir()
 	if err != nil || dir != filepath.Join(base, "p4lb") {
 		t.Fatalf("Dir: %q, %v", dir, err)
 	}
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Dir(); err == nil || !strings.Contains(err.Error(), "other users may write") {
+	if _, err := stateDir(); err == nil || !strings.Contains(err.Error(), "other users may write") {
 		t.Errorf("a folder open to all: %v", err)
 	}
 	if err := os.Remove(dir); err != nil {
@@ -190,13 +190,13 @@ func TestDir(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Dir(); err == nil || !strings.Contains(err.Error(), "not a folder") {
+	if _, err := stateDir(); err == nil || !strings.Contains(err.Error(), "not a folder") {
 		t.Errorf("a link: %v", err)
 	}
 	t.Setenv("XDG_STATE_HOME", "relative")
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	if dir, err := Dir(); err != nil || dir != filepath.Join(home, ".local/state/p4lb") {
+	if dir, err := stateDir(); err != nil || dir != filepath.Join(home, ".local/state/p4lb") {
 		t.Errorf("a relative XDG_STATE_HOME: %q, %v", dir, err)
 	}
 	one, err1 := StateOf("/a/net")

@@ -13,9 +13,9 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
-// Dir returns the folder for the state of the user's deployments: $XDG_STATE_HOME/p4lb, or
+// stateDir returns the folder for the state of the user's deployments: $XDG_STATE_HOME/p4lb, or
 // ~/.local/state/p4lb. It creates the folder, and rejects a folder that another user can change.
-func Dir() (string, error) {
+func stateDir() (string, error) {
 	base := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) { // the XDG specification requires ignoring relative paths
 		home, err := os.UserHomeDir()
@@ -46,7 +46,7 @@ func Dir() (string, error) {
 
 // StateOf returns the state file of the deployment made from a folder.
 func StateOf(folder string) (string, error) {
-	dir, err := Dir()
+	dir, err := stateDir()
 	if err != nil {
 		return "", err
 	}
@@ -68,7 +68,7 @@ func StateOf(folder string) (string, error) {
 
 // States lists the state files of the user's deployments.
 func States() ([]string, error) {
-	dir, err := Dir()
+	dir, err := stateDir()
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func TestSchedule(t *testing.T) {
 			}
 		}
 	}
-	if err := (&Error{Task: "x", Err: broken}); err.Error() != "task x: broken" {
+	if err := (&runError{Task: "x", Err: broken}); err.Error() != "task x: broken" {
 		t.Error(err)
 	}
 	if n := NewSchedule(nil, 0).Next(); n != Never {

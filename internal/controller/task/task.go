@@ -105,15 +105,15 @@ func (s *Schedule) Next() time.Duration {
 	return s.queue[0].at
 }
 
-// An Error is an error of one run of a task.
-type Error struct {
+// A runError is an error of one run of a task.
+type runError struct {
 	Task   string
 	Switch string // "": all switches together
 	Err    error
 }
 
-// Error returns the message with the task and the switch.
-func (e *Error) Error() string {
+// runError returns the message with the task and the switch.
+func (e *runError) Error() string {
 	if e.Switch == "" {
 		return fmt.Sprintf("task %s: %v", e.Task, e.Err)
 	}
@@ -121,7 +121,7 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns what went wrong.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *runError) Unwrap() error { return e.Err }
 
 // Run runs every task that is due, each at most once, so that a slow task cannot block the
 // others. Its errors are of type Error. Failed tasks stay in the schedule.
@@ -129,7 +129,7 @@ func (s *Schedule) Run(now time.Duration, f Fabric) []error {
 	var errs []error
 	for _, r := range s.RunEach(now, f) {
 		if r.Err != nil {
-			errs = append(errs, &Error{r.Task.Name(), r.Task.Switch(), r.Err})
+			errs = append(errs, &runError{r.Task.Name(), r.Task.Switch(), r.Err})
 		}
 	}
 	return errs

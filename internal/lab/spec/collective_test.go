@@ -236,7 +236,7 @@ func TestFlowListColumns(t *testing.T) {
 func TestConnectionsOfHosts(t *testing.T) {
 	topo := hosts32(t)
 	for key, want := range map[string]int{"": 0, "per-message": 0, "persistent": 2, "queue-pair": 2} {
-		s := Setting{Traffic: []Traffic{{Pattern: Pairs, Pairs: []string{"h1-h9", "h2-h10"}, Size: 1000, At: []Time{0, 1000, 2000}, Connections: key}}}
+		s := Setting{Traffic: []Traffic{{Pattern: pairs, Pairs: []string{"h1-h9", "h2-h10"}, Size: 1000, At: []Time{0, 1000, 2000}, Connections: key}}}
 		s.defaults()
 		if err := s.Traffic[0].resolve(topo, NoFiles); err != nil {
 			t.Fatal(err)
@@ -261,7 +261,7 @@ func TestConnectionsOfHosts(t *testing.T) {
 			t.Errorf("%s: %d flows on %d connections: want 6 on %d", key, len(flows), len(pairs), want)
 		}
 	}
-	tr := Traffic{Pattern: Pairs, Kind: "udp", Size: 1000, Connections: "persistent"}
+	tr := Traffic{Pattern: pairs, Kind: "udp", Size: 1000, Connections: "persistent"}
 	if err := tr.resolve(topo, NoFiles); err == nil || !strings.HasPrefix(err.Error(), "connections persistent with transport udp: want") {
 		t.Errorf("udp: %v", err)
 	}

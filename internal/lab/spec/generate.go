@@ -107,7 +107,7 @@ func (d *flowMaker) make(load float64, length time.Duration) ([]Flow, error) {
 		return d.flows, nil
 	case d.Pattern == Collective:
 		return d.collective(), nil
-	case d.Pattern == Burst || d.Pattern == Pairs && len(d.At) > 0:
+	case d.Pattern == burst || d.Pattern == pairs && len(d.At) > 0:
 		return d.timed(), nil
 	}
 	rate, err := d.rate(load)

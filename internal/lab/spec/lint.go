@@ -478,12 +478,12 @@ func (l *lintCase) ignoredKeys() []string {
 				list = append(list, fmt.Sprintf("traffic[%d]: pattern %s ignores %s: %s", i, t.Pattern, key, want))
 			}
 		}
-		ignored("pairs", "set pattern: pairs", len(t.Pairs) > 0, t.Pattern == Pairs)
-		ends := t.Pattern != Halves && t.Pattern != Pairs && t.Pattern != List
+		ignored("pairs", "set pattern: pairs", len(t.Pairs) > 0, t.Pattern == pairs)
+		ends := t.Pattern != Halves && t.Pattern != pairs && t.Pattern != List
 		ignored("from", "set pattern: all-to-all", len(t.From) > 0, ends)
 		ignored("to", "set pattern: all-to-all", len(t.To) > 0, ends && t.Pattern != permutation)
-		ignored("at", "set pattern: pairs or burst", len(t.At) > 0, t.Pattern == Pairs || t.Pattern == Burst)
-		ignored("degree", "set pattern: incast or burst", t.Degree > 0, t.Pattern == Incast || t.Pattern == Burst)
+		ignored("at", "set pattern: pairs or burst", len(t.At) > 0, t.Pattern == pairs || t.Pattern == burst)
+		ignored("degree", "set pattern: incast or burst", t.Degree > 0, t.Pattern == Incast || t.Pattern == burst)
 		ignored("udp-rate", "set transport: udp", t.Speed > 0, t.Kind == "udp" || l.Transport.Kind == "udp")
 	}
 	return list

@@ -236,7 +236,7 @@ func (d *flowMaker) crossing() float64 {
 	for _, p := range d.pairs {
 		count(p[0], p[1])
 	}
-	if d.Pattern != Pairs {
+	if d.Pattern != pairs {
 		for _, a := range d.from {
 			for _, b := range d.to {
 				count(a, b)
@@ -270,9 +270,9 @@ func (tr *Traffic) Expected(t *fabric.Topology, load float64, length time.Durati
 	}
 	mean = d.Mean()
 	switch {
-	case tr.Pattern == Pairs && len(tr.At) > 0:
+	case tr.Pattern == pairs && len(tr.At) > 0:
 		return float64(len(tr.At) * len(d.pairs)), mean, nil
-	case tr.Pattern == Burst:
+	case tr.Pattern == burst:
 		return float64(len(tr.At)*len(d.from)) * float64(max(tr.Degree, 1)), mean, nil
 	}
 	rate, err := d.rate(load)
@@ -310,7 +310,7 @@ func (c *Case) Offer(t *fabric.Topology, load float64) (Offer, bool) {
 	length := c.Length()
 	for i := range c.Traffic {
 		tr := &c.Traffic[i]
-		if tr.Pattern == List || tr.Pattern == Collective || tr.Pattern == Burst || len(tr.At) > 0 || tr.background() {
+		if tr.Pattern == List || tr.Pattern == Collective || tr.Pattern == burst || len(tr.At) > 0 || tr.background() {
 			return o, false
 		}
 		flows, mean, err := tr.Expected(t, load, length)

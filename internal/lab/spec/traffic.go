@@ -19,14 +19,14 @@ const (
 	Halves      = "halves"      // from any of the first half to any of the second
 	permutation = "permutation" // every host sends to one host of another leaf, and receives from one
 	Incast      = "incast"      // a host sends a request, and many hosts answer at the same time
-	Pairs       = "pairs"       // between the given pairs
-	Burst       = "burst"       // all hosts of From at the same time, at stated times
+	pairs       = "pairs"       // between the given pairs
+	burst       = "burst"       // all hosts of From at the same time, at stated times
 	List        = "list"        // the flows of a file
 	Collective  = "collective"  // the messages of a collective operation
 )
 
 // Patterns lists the patterns.
-var Patterns = []string{AllToAll, Halves, permutation, Incast, Pairs, Burst, List, Collective}
+var Patterns = []string{AllToAll, Halves, permutation, Incast, pairs, burst, List, Collective}
 
 // The capacity that a load refers to.
 const (
@@ -124,7 +124,7 @@ func newDraw(tr *Traffic, t *fabric.Topology, rng *rand.Rand) (*flowMaker, error
 		if d.next, err = permute(d.from, d.leaf, rng); err != nil {
 			return nil, err
 		}
-	case Pairs:
+	case pairs:
 		if d.pairs, err = hostPairs(t, tr.Pairs); err != nil {
 			return nil, fmt.Errorf("pairs: %w", err)
 		}
@@ -167,7 +167,7 @@ func (d *flowMaker) ends() (src, dst int) {
 	case permutation:
 		src = pick(d.rng, d.from)
 		return src, d.next[src]
-	case Pairs:
+	case pairs:
 		p := d.pairs[d.rng.IntN(len(d.pairs))]
 		return p[0], p[1]
 	}
@@ -183,7 +183,7 @@ func (d *flowMaker) ends() (src, dst int) {
 func (d *flowMaker) timed() []Flow {
 	var flows []Flow
 	for i, at := range d.At {
-		if d.Pattern == Pairs {
+		if d.Pattern == pairs {
 			for _, p := range d.pairs {
 				flows = append(flows, Flow{Src: p[0], Dst: p[1], Bytes: d.size(), Start: time.Duration(at)})
 			}

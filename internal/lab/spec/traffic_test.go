@@ -79,7 +79,7 @@ func TestPatterns(t *testing.T) {
 		{"halves", Traffic{Pattern: Halves}, func(f Flow) bool { return f.Src < 4 && f.Dst >= 4 }},
 		{"permutation", Traffic{Pattern: permutation}, func(f Flow) bool { return leaf[f.Src] != leaf[f.Dst] }},
 		{"incast", Traffic{Pattern: Incast, Degree: 3, Size: 30000}, func(f Flow) bool { return leaf[f.Src] != leaf[f.Dst] && f.Bytes == 10000 && f.Group > 0 }},
-		{"pairs", Traffic{Pattern: Pairs, Pairs: []string{"h1-h5", "h2..h3-h6..h7"}}, func(f Flow) bool { return f.Dst == f.Src+4 && f.Src < 3 }},
+		{"pairs", Traffic{Pattern: pairs, Pairs: []string{"h1-h5", "h2..h3-h6..h7"}}, func(f Flow) bool { return f.Dst == f.Src+4 && f.Src < 3 }},
 	} {
 		if c.tr.Size == 0 {
 			c.tr.Size = 20000
@@ -116,7 +116,7 @@ func TestPermutationIsOne(t *testing.T) {
 func TestBurst(t *testing.T) {
 	topo := small(t)
 	flows, err := Generate(topo, traffic(t, topo, Traffic{
-		Pattern: Burst, From: []string{"h1..h3"}, To: []string{"h8"}, Size: 64000, Degree: 2, At: []Time{1000, 2000},
+		Pattern: burst, From: []string{"h1..h3"}, To: []string{"h8"}, Size: 64000, Degree: 2, At: []Time{1000, 2000},
 	}), 0.5, time.Second, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -383,7 +383,7 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 		return fmt.Errorf("pattern %s with collective %q: want collective: %s, and no pattern", tr.Pattern, tr.Collective, orList(Collectives))
 	case tr.File != "" && tr.Pattern != List:
 		return fmt.Errorf("pattern %s: file is of pattern %s alone", tr.Pattern, List)
-	case tr.Pattern == Burst && len(tr.At) == 0:
+	case tr.Pattern == burst && len(tr.At) == 0:
 		return errors.New("pattern burst: want the times, as at: [1ms]")
 	case tr.Pattern == List:
 		tr.flows, err = tr.readList(t, read)

@@ -12,14 +12,14 @@ import (
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
-// An Error is an error in a line of a file.
-type Error struct {
+// A lineError is an error in a line of a file.
+type lineError struct {
 	File string
 	Line int
 	Msg  string
 }
 
-func (e *Error) Error() string {
+func (e *lineError) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("%s: %s", e.File, e.Msg)
 	}
@@ -94,7 +94,7 @@ func ParseEntries(file string, text []byte, info *configv1.P4Info) (*Entries, er
 func (e *Entries) Len() int { return len(e.updates) + len(e.settings) }
 
 func (e *Entries) errorf(line int, format string, args ...any) error {
-	return &Error{e.file, line, fmt.Sprintf(format, args...)}
+	return &lineError{e.file, line, fmt.Sprintf(format, args...)}
 }
 
 func (e *Entries) put(line int, typ p4v1.Update_Type, entity *p4v1.Entity) {

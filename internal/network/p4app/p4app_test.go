@@ -265,7 +265,7 @@ func TestMistakes(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v\nwant %s", err, c.want)
 		}
-		var e *Error
+		var e *lineError
 		if !errors.As(err, &e) || e.Line == 0 {
 			t.Errorf("%v has no line", err)
 		}

@@ -84,12 +84,12 @@ func Read(file string, programs map[string]string, imports fabric.Imports) (*Pro
 	var f form
 	if err := json.Unmarshal(text, &f); err != nil {
 		line, why := plain.JSONError(text, err)
-		return nil, &Error{file, line, why.Error()}
+		return nil, &lineError{file, line, why.Error()}
 	}
 	if len(f.Topology) > 0 {
 		if err := json.Unmarshal(f.Topology, &f.formTopology); err != nil {
 			line, why := plain.JSONError(f.Topology, err)
-			return nil, &Error{file, bytes.Count(text[:bytes.Index(text, f.Topology)], []byte{'\n'}) + line, why.Error()}
+			return nil, &lineError{file, bytes.Count(text[:bytes.Index(text, f.Topology)], []byte{'\n'}) + line, why.Error()}
 		}
 	}
 	if left := leftOut(text); len(left) > 0 {
@@ -114,13 +114,13 @@ func Read(file string, programs map[string]string, imports fabric.Imports) (*Pro
 			sw.Entries = append(sw.Entries, found)
 		}
 		if sw.CPUPort, err = cpuPort(x.CPUPort); err != nil {
-			return nil, &Error{file, 0, fmt.Sprintf("switch %s: %v", s.Name, err)}
+			return nil, &lineError{file, 0, fmt.Sprintf("switch %s: %v", s.Name, err)}
 		}
 		p.Switches = append(p.Switches, sw)
 	}
 	for name := range programs {
 		if name != "" && p.Topology.Switch(name) == nil {
-			return nil, &Error{file, 0, fmt.Sprintf("no switch %s to run %s", name, programs[name])}
+			return nil, &lineError{file, 0, fmt.Sprintf("no switch %s to run %s", name, programs[name])}
 		}
 	}
 	for _, h := range p.Topology.Hosts {
@@ -180,7 +180,7 @@ func (p *Project) find(who, name string) (string, error) {
 			return file, nil
 		}
 	}
-	return "", &Error{p.File, 0, fmt.Sprintf("%s: %s not found: want it in the folder of this file or its parent", who, name)}
+	return "", &lineError{p.File, 0, fmt.Sprintf("%s: %s not found: want it in the folder of this file or its parent", who, name)}
 }
 
 // program returns the source of a program. The tutorials name the output of
@@ -214,9 +214,9 @@ func (p *Project) program(sw, name string) (string, error) {
 		return list[0], nil
 	}
 	if len(list) == 0 {
-		return "", &Error{p.File, 0, fmt.Sprintf("switch %s: no program is named, and there is none in the folder: name one with --program", sw)}
+		return "", &lineError{p.File, 0, fmt.Sprintf("switch %s: no program is named, and there is none in the folder: name one with --program", sw)}
 	}
-	return "", &Error{p.File, 0, fmt.Sprintf("switch %s: no program is named, and there are %s: name one with --program", sw, strings.Join(list, " and "))}
+	return "", &lineError{p.File, 0, fmt.Sprintf("switch %s: no program is named, and there are %s: name one with --program", sw, strings.Join(list, " and "))}
 }
 
 // WithIP translates commands of net-tools, which the tutorials' hosts use, to

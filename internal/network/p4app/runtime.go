@@ -77,7 +77,7 @@ func (e *Entries) runtime(n *names, text []byte) error {
 			var skipped json.RawMessage
 			err = d.Decode(&skipped)
 		}
-		var own *Error
+		var own *lineError
 		switch {
 		case errors.As(err, &own):
 			return err

@@ -7,34 +7,34 @@ import (
 	"sync"
 )
 
-// A Source is a text to which positions refer: a file, an included file, or a file
+// A source is a text to which positions refer: a file, an included file, or a file
 // renamed by #line.
-type Source struct {
+type source struct {
 	Name string
 
 	text string
 	from Pos     // the position of the #include of this text
-	root *Source // the source before #line renamed it; otherwise the source itself
+	root *source // the source before #line renamed it; otherwise the source itself
 	base uint32  // the number (modulo 2^32) that #line adds to line numbers
 
 	once   sync.Once
 	starts []int32 // offsets of the lines in the root's text, computed on first use
 }
 
-func newSource(name, text string, from Pos) *Source {
-	s := &Source{Name: name, text: text, from: from}
+func newSource(name, text string, from Pos) *source {
+	s := &source{Name: name, text: text, from: from}
 	s.root = s
 	return s
 }
 
 // renamed returns the same text under the name and line number of a #line
 // directive.
-func (s *Source) renamed(name string, base uint32) *Source {
-	return &Source{Name: name, text: s.text, from: s.from, root: s.root, base: base}
+func (s *source) renamed(name string, base uint32) *source {
+	return &source{Name: name, text: s.text, from: s.from, root: s.root, base: base}
 }
 
 // line returns the physical line n (from 1) without its end, or "" if there is none.
-func (s *Source) line(n uint32) string {
+func (s *source) line(n uint32) string {
 	r := s.root
 	r.once.Do(func() {
 		for at := 0; at < len(r.text); at += lineLen(r.text[at:]) {
@@ -58,7 +58,7 @@ func lineLen(text string) int {
 
 // A Pos is a position in a Source; the zero Pos is unknown.
 type Pos struct {
-	src       *Source
+	src       *source
 	line, col uint32
 }
 

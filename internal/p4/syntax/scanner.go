@@ -10,7 +10,7 @@ import (
 // A scanner cuts one source into tokens. Spellings are slices of the source's
 // text, so scanning allocates nothing.
 type scanner struct {
-	src  *Source
+	src  *source
 	text string
 	off  int    // offset of the next byte
 	from int    // offset of the start of the last token
@@ -25,7 +25,7 @@ type scanner struct {
 	errorf         func(pos Pos, format string, args ...any)
 }
 
-func newScanner(src *Source, errorf func(Pos, string, ...any)) *scanner {
+func newScanner(src *source, errorf func(Pos, string, ...any)) *scanner {
 	s := &scanner{src: src, text: src.text, line: 1, errorf: errorf}
 	if strings.HasPrefix(s.text, "\ufeff") {
 		s.off, s.bol = 3, 3

@@ -136,8 +136,8 @@ type (
 	// Table is the type of a table's name.
 	Table struct{ Decl *syntax.TableDecl }
 
-	// ApplyResult is the type of table.apply(), with hit, miss and action_run.
-	ApplyResult struct{ Table *syntax.TableDecl }
+	// applyResult is the type of table.apply(), with hit, miss and action_run.
+	applyResult struct{ Table *syntax.TableDecl }
 
 	// ActionRun is the type of apply().action_run. Its values are the table's
 	// actions.
@@ -320,7 +320,7 @@ var (
 	Error     = &Basic{"error"}
 	MatchKind = &Basic{"match_kind"}
 	Invalid   = &Basic{"invalid type"} // the type after an error: compatible with every context, and never reported
-	DontCare  = &Basic{"_"}
+	wildcard  = &Basic{"_"}
 )
 
 // A flow follows a variable or out parameter through a body to warn about reads

@@ -64,7 +64,7 @@ func (c *checker) typeArgs(pos syntax.Pos, name string, k candidate, bound []*sy
 		return nil, false
 	}
 	for i, t := range given {
-		if t != DontCare {
+		if t != wildcard {
 			in.bound[i], in.given[i] = t, true
 		}
 	}
@@ -97,7 +97,7 @@ func (c *checker) solve(pos syntax.Pos, name string, k candidate, in *inference,
 				c.errorf(pos, "the type argument %s of %s cannot be inferred from the arguments; write %s<...>(...)", in.vars[i].Name, name, name)
 				return nil, false
 			}
-			in.bound[i], known[in.vars[i]] = DontCare, DontCare
+			in.bound[i], known[in.vars[i]] = wildcard, wildcard
 		case !in.given[i] && weak(t) && !c.weakAllowed(pos, name, k, in.vars[i], t):
 			return nil, false
 		}
@@ -107,7 +107,7 @@ func (c *checker) solve(pos syntax.Pos, name string, k candidate, in *inference,
 
 // onlyLeftOut reports whether v occurs only in parameters without arguments.
 func onlyLeftOut(k candidate, v *TypeParam, bound []*syntax.Arg) bool {
-	m := map[*TypeParam]Type{v: DontCare}
+	m := map[*TypeParam]Type{v: wildcard}
 	found := false
 	for i, p := range k.sig.Params {
 		if mentions(p.Type, m) {
@@ -147,7 +147,7 @@ func (c *checker) weakAllowed(pos syntax.Pos, name string, k candidate, v *TypeP
 // directed reports whether v occurs in the result or in a parameter with a
 // direction.
 func directed(k candidate, v *TypeParam) bool {
-	m := map[*TypeParam]Type{v: DontCare}
+	m := map[*TypeParam]Type{v: wildcard}
 	if k.sig.Result != nil && k.typ == nil && mentions(k.sig.Result, m) {
 		return true
 	}
@@ -168,7 +168,7 @@ func (c *checker) checkArg(name string, a *syntax.Arg, tv TypeAndValue, p *Objec
 		c.errorf(e.Pos(), "%s cannot be an argument: it is %s", show(e), why)
 		return false
 	}
-	if p = c.openIndex(name, e, tv, p); p.Type == DontCare && !p.Ctor {
+	if p = c.openIndex(name, e, tv, p); p.Type == wildcard && !p.Ctor {
 		c.errorf(e.Pos(), "%s cannot be passed to parameter %s of %s: its type is not known", show(e), p.Name, name)
 		return false
 	}
@@ -235,7 +235,7 @@ func (c *checker) knownWithData(e syntax.Expr) bool {
 // leaves open, as in Register<T, _>. Like Intel's compiler, it takes the type of
 // the argument. p4c refuses the program.
 func (c *checker) openIndex(name string, e syntax.Expr, tv TypeAndValue, p *Object) *Object {
-	if p.Type != DontCare || p.Ctor || p.Dir != syntax.In || !isInteger(tv.Type) {
+	if p.Type != wildcard || p.Ctor || p.Dir != syntax.In || !isInteger(tv.Type) {
 		return p
 	}
 	known := *p
@@ -270,7 +270,7 @@ func badArgType(p *Object) string {
 
 func notPassable(t Type) string {
 	switch t.(type) {
-	case *ApplyResult:
+	case *applyResult:
 		return "the result of a table"
 	case *Set:
 		return "a set"

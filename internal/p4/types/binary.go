@@ -302,7 +302,7 @@ func notComparable(t Type) string {
 		return "it is an instance"
 	case *TypeParam:
 		return "the type parameter " + t.Name + " may stand for any type"
-	case *ApplyResult:
+	case *applyResult:
 		return "it is the result of a table"
 	case *Set:
 		return "it is a set"
@@ -321,7 +321,7 @@ func notComparable(t Type) string {
 			}
 		}
 	case *Basic:
-		if t == nullHeader || t == dotsType || t == DontCare {
+		if t == nullHeader || t == dotsType || t == wildcard {
 			return "its type is unknown"
 		}
 	}

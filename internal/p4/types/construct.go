@@ -81,7 +81,7 @@ func (c *checker) instantiatePartly(pos syntax.Pos, t Type, args []*syntax.Arg) 
 	m := map[*TypeParam]Type{}
 	var open []*TypeParam
 	for i, p := range g.params {
-		if a := argsOf(t)[i]; a != DontCare {
+		if a := argsOf(t)[i]; a != wildcard {
 			m[p] = a
 		} else {
 			open = append(open, p)

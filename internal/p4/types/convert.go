@@ -41,7 +41,7 @@ func (c *checker) assignValue(e syntax.Expr, tv TypeAndValue, want Type, to stri
 // convert applies the implicit conversions of section 8.11.2. It records the new
 // type and value of e, and of the elements of lists and records.
 func (c *checker) convert(e syntax.Expr, tv TypeAndValue, want Type) (TypeAndValue, *mismatch) {
-	if want == Invalid || want == DontCare {
+	if want == Invalid || want == wildcard {
 		return tv, nil
 	}
 	out, bad := c.convertExpr(e, tv, want)
@@ -327,7 +327,7 @@ func fieldNames(fs []Field) func() []string {
 
 // matches is like Identical, but _ matches any type.
 func matches(a, b Type) bool {
-	if a == DontCare || b == DontCare || a == Invalid || b == Invalid {
+	if a == wildcard || b == wildcard || a == Invalid || b == Invalid {
 		return true
 	}
 	switch a := a.(type) {

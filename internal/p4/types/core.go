@@ -52,7 +52,7 @@ func (c *checker) checkExtract(e *syntax.CallExpr, call *Call) {
 		return
 	}
 	t := call.TypeArgs[0]
-	if _, ok := t.(*TypeParam); ok || t == DontCare {
+	if _, ok := t.(*TypeParam); ok || t == wildcard {
 		return
 	}
 	s, ok := t.(*Struct)
@@ -112,7 +112,7 @@ func emittable(t Type) bool {
 	case *TypeParam:
 		return true
 	}
-	return t == Invalid || t == DontCare
+	return t == Invalid || t == wildcard
 }
 
 // whyReadOnly explains why an expression cannot be written.

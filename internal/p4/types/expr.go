@@ -8,7 +8,7 @@ import (
 
 var (
 	invalid  = TypeAndValue{Type: Invalid}
-	dontCare = TypeAndValue{Type: DontCare, known: true}
+	dontCare = TypeAndValue{Type: wildcard, known: true}
 )
 
 // expr checks an expression bottom-up and records its type and value.

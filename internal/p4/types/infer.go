@@ -28,7 +28,7 @@ func (in *inference) substitution() map[*TypeParam]Type {
 
 // unify walks the types of a parameter and of its argument in parallel.
 func (in *inference) unify(param, arg Type) {
-	if arg == Invalid || arg == DontCare {
+	if arg == Invalid || arg == wildcard {
 		return
 	}
 	switch p := param.(type) {
@@ -36,7 +36,7 @@ func (in *inference) unify(param, arg Type) {
 		if i := slices.Index(in.vars, p); i >= 0 && !in.given[i] && arg != Type(p) {
 			// A type that depends on its context is replaced by one that does not.
 			old := in.bound[i]
-			if old == nil || old == DontCare || old == Invalid || weak(old) && !weak(arg) {
+			if old == nil || old == wildcard || old == Invalid || weak(old) && !weak(arg) {
 				in.bound[i] = arg
 			}
 		}

@@ -135,7 +135,7 @@ func (c *checker) callMember(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeA
 				c.errorf(e.Pos(), "a table cannot be applied %s", c.env.place)
 				return nil, invalid
 			}
-			res := &ApplyResult{Table: t.Decl}
+			res := &applyResult{Table: t.Decl}
 			call := &Call{Kind: TableApply, Callee: c.instanceOf(f.X), Type: &Func{Result: res}, Result: res}
 			return call, TypeAndValue{Type: res}
 		}

@@ -20,7 +20,7 @@ func (c *checker) selector(e *syntax.SelectorExpr) TypeAndValue {
 		return c.field(e, x, t)
 	case *Stack:
 		return c.stackMember(e, x, t)
-	case *ApplyResult:
+	case *applyResult:
 		switch e.Sel.Value {
 		case "hit", "miss":
 			return TypeAndValue{Type: Bool}

@@ -123,7 +123,7 @@ func (c *checker) checkInstance(pos syntax.Pos, t Type) {
 		return
 	}
 	for _, f := range s.Fields {
-		if why := badField(s.Kind, f.Type); why != "" && f.Type != Invalid && f.Type != DontCare {
+		if why := badField(s.Kind, f.Type); why != "" && f.Type != Invalid && f.Type != wildcard {
 			c.errorf(f.Decl.Pos(), "field %s of %s cannot have type %s, which %s has it at %s: %s", f.Name, s.Name, f.Type, s, pos, why)
 			return
 		}

@@ -25,7 +25,7 @@ func (*Parser) aType()      {}
 func (*Control) aType()     {}
 func (*Package) aType()     {}
 func (*Table) aType()       {}
-func (*ApplyResult) aType() {}
+func (*applyResult) aType() {}
 func (*ActionRun) aType()   {}
 func (*Set) aType()         {}
 func (*record) aType()      {}
@@ -58,7 +58,7 @@ func (t *List) String() string        { return "list<" + t.Elem.String() + ">" }
 func (t *New) String() string         { return t.Name }
 func (t *TypeParam) String() string   { return t.Name }
 func (t *Table) String() string       { return "table " + t.Decl.Name.Value }
-func (t *ApplyResult) String() string { return "result of " + t.Table.Name.Value + ".apply()" }
+func (t *applyResult) String() string { return "result of " + t.Table.Name.Value + ".apply()" }
 func (t *ActionRun) String() string   { return "action_run of " + t.Table.Name.Value }
 func (t *Set) String() string         { return "set<" + t.Elem.String() + ">" }
 
@@ -244,8 +244,8 @@ func identical(a, b Type) bool {
 	case *Extern:
 		b, ok := b.(*Extern)
 		return ok && a.Decl == b.Decl && allIdentical(a.Args, b.Args)
-	case *ApplyResult:
-		b, ok := b.(*ApplyResult)
+	case *applyResult:
+		b, ok := b.(*applyResult)
 		return ok && a.Table == b.Table
 	}
 	return false

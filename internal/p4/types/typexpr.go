@@ -85,7 +85,7 @@ func (c *checker) resolveType(e syntax.Expr) Type {
 	case *syntax.ListType:
 		return &List{Elem: c.elemType(e.Elem, "a list")}
 	}
-	return DontCare // *syntax.DontCare
+	return wildcard // *syntax.DontCare
 }
 
 func (c *checker) baseType(e *syntax.BaseType) Type {
@@ -230,7 +230,7 @@ func (c *checker) elemType(e syntax.Expr, in string) Type {
 		c.errorf(e.Pos(), "%s cannot have elements of type %s: only data has a place there", in, t)
 		return Invalid
 	}
-	if t == Void || t == DontCare {
+	if t == Void || t == wildcard {
 		c.errorf(e.Pos(), "%s cannot have elements of type %s", in, t)
 		return Invalid
 	}
@@ -268,5 +268,5 @@ func (c *checker) stackType(e *syntax.StackType) Type {
 }
 
 func hasDontCare(ts []Type) bool {
-	return slices.Contains(ts, Type(DontCare))
+	return slices.Contains(ts, Type(wildcard))
 }

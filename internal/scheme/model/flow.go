@@ -16,9 +16,9 @@ type Flow struct {
 	Upper *[12]byte
 }
 
-// Flows is the number of flow slots. Flows whose hashes are equal share a slot and count as one
+// flowSlots is the number of flow slots. Flows whose hashes are equal share a slot and count as one
 // flow.
-const Flows = 1 << 16
+const flowSlots = 1 << 16
 
 // Hash returns the CRC16 of the 5-tuple, by which QALL and QDAPS identify flows.
 func (f Flow) Hash() uint16 {

@@ -44,7 +44,7 @@ func (p path) there() int { return max(int(p), 1) - 1 }
 // memory holds the paths of all flows.
 type memory struct {
 	*Switch
-	paths [Flows]path
+	paths [flowSlots]path
 }
 
 // recall reads the slot and the path of the packet's flow. A path that the group no longer has
@@ -90,7 +90,7 @@ func (g *perFlow) decide(p *pass) int {
 // which omit storing the time).
 type flowlet struct {
 	memory
-	last [Flows]Time
+	last [flowSlots]Time
 }
 
 func (g *flowlet) decide(p *pass) int {
@@ -111,8 +111,8 @@ func (g *flowlet) decide(p *pass) int {
 // paths in turn.
 type flowcell struct {
 	memory
-	bytes [Flows]uint32
-	turns [Flows]uint32
+	bytes [flowSlots]uint32
+	turns [flowSlots]uint32
 }
 
 func (g *flowcell) decide(p *pass) int {
@@ -158,7 +158,7 @@ func (p *Packet) ipLen() uint32 {
 // the destination (PDLB).
 type adaptive struct {
 	memory
-	count [Flows]uint16
+	count [flowSlots]uint16
 }
 
 func (g *adaptive) decide(p *pass) int {
@@ -185,7 +185,7 @@ func (g *adaptive) decide(p *pass) int {
 // congestion mark.
 type rehash struct {
 	*Switch
-	flows [Flows]echoes
+	flows [flowSlots]echoes
 }
 
 // echoes counts the marks in a flow's acknowledgements.

@@ -34,7 +34,7 @@ func (h *Hardware) validate(cfg *Config) error {
 	switch {
 	case h == nil:
 		return nil
-	case h.Cell <= 0 || h.Flows < 0 || h.Flows > Flows:
+	case h.Cell <= 0 || h.Flows < 0 || h.Flows > flowSlots:
 		return fmt.Errorf("cells of %d bytes, %d slots for flows", h.Cell, h.Flows)
 	case index && len(h.Index) != 512:
 		return fmt.Errorf("%d levels for the 512 measurements of signal %s", len(h.Index), cfg.Signal)

@@ -207,7 +207,7 @@ func (o *oneWay) hardware(register string, slot int) []uint64 {
 }
 
 func (c *hermesHardware) hardware(register string, _ int) []uint64 {
-	cells := make([]uint64, Flows)
+	cells := make([]uint64, flowSlots)
 	for i := range cells {
 		f, w := &c.flows[i], &c.windows[i]
 		switch register {

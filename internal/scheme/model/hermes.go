@@ -6,7 +6,7 @@ package model
 // better.
 type hermes struct {
 	*Switch
-	flows [Flows]struct {
+	flows [flowSlots]struct {
 		path path
 		sent uint32
 		last Time
@@ -90,7 +90,7 @@ func (c *hermes) best(p *pass, than *pathState) int {
 // utilisation of its first link in eighths.
 type hermesHardware struct {
 	hermes
-	windows [Flows]struct {
+	windows [flowSlots]struct {
 		bytes uint32
 		began Time
 	}

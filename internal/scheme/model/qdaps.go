@@ -10,7 +10,7 @@ package model
 type qdaps struct {
 	*Switch
 	signal waiter
-	flows  [Flows]struct {
+	flows  [flowSlots]struct {
 		expected Time // when the last packet leaves; for QDAPS*, when it arrives, by the other leaf's clock
 		path     path
 	}
@@ -25,7 +25,7 @@ type qdaps struct {
 // flow is new.
 type qdapsHardware struct {
 	sampled
-	flows [Flows]struct {
+	flows [flowSlots]struct {
 		expected Time
 		path     path
 	}

@@ -358,8 +358,8 @@ func resetState(t Target, _ record) (any, exception) {
 	return nil, 0
 }
 
-// Ports is a Target that can list and change its ports.
-type Ports interface {
+// portsTarget is a Target that can list and change its ports.
+type portsTarget interface {
 	Ports() []PortInfo
 	// Connect makes a network interface a port, Disconnect removes a port.
 	Connect(number uint32, iface string) error
@@ -376,7 +376,7 @@ type PortInfo struct {
 // addPort rejects a file for captures, which simple_switch would write.
 func addPort(t Target, in record) (any, exception) {
 	number := in.int32At(2)
-	p, ok := t.(Ports)
+	p, ok := t.(portsTarget)
 	if !ok || number < 0 || number > maxPort || in.textAt(3) != "" || p.Connect(uint32(number), in.textAt(1)) != nil {
 		return nil, portError
 	}
@@ -385,7 +385,7 @@ func addPort(t Target, in record) (any, exception) {
 
 func removePort(t Target, in record) (any, exception) {
 	number := in.int32At(1)
-	p, ok := t.(Ports)
+	p, ok := t.(portsTarget)
 	if !ok || number < 0 || number > maxPort || p.Disconnect(uint32(number)) != nil {
 		return nil, portError
 	}
@@ -394,7 +394,7 @@ func removePort(t Target, in record) (any, exception) {
 
 func showPorts(t Target, _ record) (any, exception) {
 	list := []fields{}
-	if p, ok := t.(Ports); ok {
+	if p, ok := t.(portsTarget); ok {
 		for _, x := range p.Ports() {
 			list = append(list, fields{{1, int32(x.Number)}, {2, x.Name}, {3, x.Up}, {4, map[string]string{}}})
 		}
