@@ -11,10 +11,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
+	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/internal/controller/deployed"
 	"github.com/p4lb/p4lb/internal/network/hosts"
 )
@@ -25,6 +27,7 @@ type running struct {
 	k     *keeper
 	state string
 	dir   string
+	log   *upLog
 }
 
 // square is a network of two leaves with two hosts and two spines.
@@ -94,7 +97,7 @@ func deployNetwork(t *testing.T, args string) *running {
 	if err := findState(&j.state); err != nil {
 		t.Fatal(err)
 	}
-	r.state = j.state
+	r.state, r.log = j.state, errs
 	ctx, end := context.WithCancel(t.Context())
 	if handed, err := j.own(ctx); handed || err != nil {
 		t.Fatal(handed, err)
@@ -331,7 +334,9 @@ func TestVerbsOfRunningNetwork(t *testing.T) {
 			}
 		}
 		file := filepath.Join(t.TempDir(), "x.csv")
-		verb(NewObserve, append([]string{"-o", file, "--for", "20ms", "--every", "1ms"}, args...)...)
+		if out := verb(NewObserve, append([]string{"-o", file, "--for", "20ms", "--every", "1ms"}, args...)...); !strings.Contains(out, "no port has been reported: is there traffic?") {
+			t.Errorf("observe without traffic:\n%s", out)
+		}
 		if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "switch") {
 			t.Errorf("observations %q, %v", text, err)
 		}
@@ -355,4 +360,77 @@ func TestVerbsOfRunningNetwork(t *testing.T) {
 	if out := verb(NewDeploy, "--scheme", "drill", "--topology", "net.yaml", "--dry-run"); !strings.Contains(out, "drill for the role leaf") {
 		t.Errorf("a dry run:\n%.300s", out)
 	}
+}
+
+// inside runs f in the goroutine that serves the network.
+func (r *running) inside(f func(ctx context.Context)) {
+	r.t.Helper()
+	done := make(chan struct{})
+	r.k.calls <- &call{do: f, done: done}
+	<-done
+}
+
+// A network gets a longer period if a task is too slow, and the topology of its file on
+// SIGHUP. A topology with a mistake changes nothing, and neither does one that is the same.
+func TestAdaptAndReload(t *testing.T) {
+	r := deployNetwork(t, "--scheme hula")
+	period := func() string {
+		t.Helper()
+		for _, p := range r.note().Manifests["leaf"].Parameters {
+			if p.Name == "tprobe" {
+				return p.Text
+			}
+		}
+		t.Fatal("hula has no tprobe")
+		return ""
+	}
+	logged := func(parts ...string) {
+		t.Helper()
+		for _, p := range parts {
+			if !strings.Contains(r.log.String(), p) {
+				t.Errorf("the log has no %q:\n%s", p, r.log)
+			}
+		}
+	}
+	before := period()
+	r.inside(func(ctx context.Context) {
+		r.k.adapt(ctx, controller.Slowness{Task: "threshold", Period: 1, Lately: 3})
+	})
+	if period() != before {
+		t.Errorf("a task without a parameter changes the period to %s", period())
+	}
+	r.inside(func(ctx context.Context) {
+		r.k.adapt(ctx, controller.Slowness{Task: "probe", Period: 20 * time.Millisecond, Lately: 35 * time.Millisecond})
+	})
+	if got := period(); got != "70ms" {
+		t.Errorf("the period is %s, want twice the time of a round, 70ms", got)
+	}
+	logged("deployed again with a longer period", "period=70ms verified=true")
+	r.want("ping h1 h2 --count 1", 0)
+
+	r.inside(r.k.reload)
+	if got := period(); got != "70ms" {
+		t.Errorf("after a reload the period is %s", got)
+	}
+	write := func(old, new string) {
+		t.Helper()
+		if err := os.WriteFile("net.yaml", []byte(strings.Replace(square, old, new, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.inside(r.k.reload)
+	}
+	write("ends: [h1, l1]", "ends: [h1, l7]")
+	logged("l7")
+	r.want("ping h1 h2 --count 1", 0)
+	write("- {ends: [l1, s1], rate: 1G}", "- {ends: [l1, s1], rate: 500M}")
+	rate := 0.0
+	for _, l := range r.k.plan.Topology.Links {
+		if l.A.Node == "l1" && l.B.Node == "s1" {
+			rate = float64(l.Rate)
+		}
+	}
+	if rate != 500e6 {
+		t.Errorf("after a reload the link l1-s1 has %g bit/s, want 500 Mbit/s", rate)
+	}
+	r.want("ping h1 h2 --count 1", 0)
 }
