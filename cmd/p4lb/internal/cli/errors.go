@@ -98,7 +98,9 @@ func (c *Console) Report(err error) int {
 	if err == nil {
 		return ExitDone
 	}
-	c.SetUp() // the verb may have failed before its set-up
+	if c.Log == nil { // the verb has failed before its set-up
+		c.SetUp()
+	}
 	f := &Failure{Code: ExitInput, Err: err}
 	errors.As(err, &f)
 	hint := cmp.Or(f.Hint, knownHint(err))

@@ -424,11 +424,13 @@ func TestAdaptAndReload(t *testing.T) {
 	r.want("ping h1 h2 --count 1", 0)
 	write("- {ends: [l1, s1], rate: 1G}", "- {ends: [l1, s1], rate: 500M}")
 	rate := 0.0
-	for _, l := range r.k.plan.Topology.Links {
-		if l.A.Node == "l1" && l.B.Node == "s1" {
-			rate = float64(l.Rate)
+	r.inside(func(context.Context) {
+		for _, l := range r.k.plan.Topology.Links {
+			if l.A.Node == "l1" && l.B.Node == "s1" {
+				rate = float64(l.Rate)
+			}
 		}
-	}
+	})
 	if rate != 500e6 {
 		t.Errorf("after a reload the link l1-s1 has %g bit/s, want 500 Mbit/s", rate)
 	}
