@@ -98,7 +98,7 @@ func fileUses(t *testing.T, files []string) []map[int]string {
 	return uses
 }
 
-// An emptyImporter knows the names of packages alone.
+// An emptyImporter returns packages that have names but no contents.
 type emptyImporter struct{}
 
 func (emptyImporter) Import(name string) (*types.Package, error) {

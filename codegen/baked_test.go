@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// TestEnds: the last grid of each path, of 256; absent paths count nothing.
+// TestEnds: the last of each path's 256 grids; absent paths have no grids.
 func TestEnds(t *testing.T) {
 	b := manifest.Baked{Weights: []int{3, 1, 0, 0}, Zero: []int{0}, Total: 256}
 	for _, c := range []struct{ levels, want []int }{

@@ -21,7 +21,7 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// simpleSwitchGRPC is a process that is filled through P4Runtime. Packets go
+// simpleSwitchGRPC is a switch process that P4Runtime configures. Packets go
 // through its socket for tests.
 type simpleSwitchGRPC struct {
 	simpleSwitch
@@ -145,7 +145,7 @@ func replicas(ports []string) []*p4v1.Replica {
 	return list
 }
 
-// entry is one of a table, by names.
+// entry builds a table entry from names.
 func (s *simpleSwitchGRPC) entry(table, action string, key, args []string) *p4v1.TableEntry {
 	e := &p4v1.TableEntry{}
 	for _, t := range s.info.GetTables() {
@@ -181,7 +181,7 @@ func (s *simpleSwitchGRPC) entry(table, action string, key, args []string) *p4v1
 	return e
 }
 
-// inCanonical is a number as P4Runtime writes it.
+// inCanonical returns a number in P4Runtime's canonical form.
 func inCanonical(s string) []byte {
 	b := inBytes(s, 64)
 	for len(b) > 1 && b[0] == 0 {

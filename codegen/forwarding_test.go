@@ -24,7 +24,7 @@ const forwardingHead = `# Each program of the catalogue on BMv2: filled through 
 # Recorded by SIMPLE_SWITCH=DIR go test ./codegen -run Forwarding
 `
 
-// forwardedPackets is how many packets a program is sent.
+// forwardedPackets is the number of packets that a program receives.
 const forwardedPackets = 24
 
 // TestForwardingRecord compares the record with today's programs. If SIMPLE_SWITCH
@@ -92,13 +92,13 @@ func recordForwarding(t *testing.T, dir string) {
 	}
 }
 
-// A forwarder is a switch as far as forwarding wants it.
+// A forwarder is the part of a switch that the test needs.
 type forwarder interface {
 	commands(lines []string) error
 	send(port uint32, data []byte, want int) ([]leaving, error)
 }
 
-// forwarded counts the packets that a switch forwards as it should.
+// forwarded counts the packets that a switch forwards correctly.
 func forwarded(t *testing.T, s forwarder, commands []string, tr *rigTraffic) string {
 	t.Helper()
 	if err := s.commands(commands); err != nil {

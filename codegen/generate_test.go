@@ -22,7 +22,7 @@ import (
 // maxLines bounds the longest program of the catalogue.
 const maxLines = 920
 
-// generate makes the program of a row, in canonical form.
+// generate returns the program of a row in canonical form.
 func generate(t *testing.T, row codegen.Row, p codegen.Params) (*codegen.Program, string) {
 	t.Helper()
 	program, err := codegen.Generate(row, p)
@@ -36,7 +36,7 @@ func generate(t *testing.T, row codegen.Row, p codegen.Params) (*codegen.Program
 // row have the same.
 var formatted sync.Map
 
-// reformat is the text of a program in canonical form.
+// reformat returns the text of a program in canonical form.
 func reformat(t *testing.T, program *codegen.Program) string {
 	t.Helper()
 	if text, ok := formatted.Load(program.P4); ok {
@@ -50,7 +50,7 @@ func reformat(t *testing.T, program *codegen.Program) string {
 	return string(text)
 }
 
-// compile compiles a program, without a warning.
+// compile compiles a program and fails on warnings.
 func compile(t *testing.T, name, text string) *bmv2.Config {
 	t.Helper()
 	p, err := p4.CompileText("p.p4", []byte(text), p4.Options{})
@@ -63,7 +63,7 @@ func compile(t *testing.T, name, text string) *bmv2.Config {
 	return p.Config
 }
 
-// leftToPlainRun skips a test of one goroutine in the short form, which is for the
+// leftToPlainRun skips a test of one goroutine in short mode, which is for the
 // race detector.
 func leftToPlainRun(t *testing.T) {
 	t.Helper()
@@ -216,7 +216,7 @@ func checkText(t *testing.T, name, text string) {
 	}
 }
 
-// TestDeterministic generates twice, since maps are walked in no order.
+// TestDeterministic generates twice, because the order of maps is random.
 func TestDeterministic(t *testing.T) {
 	leftToPlainRun(t)
 	for _, row := range codegen.Rows() {

@@ -38,7 +38,7 @@ func (e *embedded) commands(lines []string) error {
 	return nil
 }
 
-// command does one of simple_switch_CLI.
+// command executes a command of simple_switch_CLI.
 func (e *embedded) command(f []string) error {
 	sw := e.engine.Switch()
 	switch f[0] {

@@ -81,7 +81,7 @@ func writeRecord(t *testing.T, file, text string) {
 	}
 }
 
-// entries are the commands that give a program its routes, groups and sessions.
+// entries returns the commands that add routes, groups and sessions.
 func entries(config *bmv2.Config, manifest manifest.Manifest, tr *rigTraffic) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -164,7 +164,7 @@ func wholeKey(config *bmv2.Config, name string) func(value int) string {
 // groupSize is 2 to all paths.
 func groupSize(gid, ports int) int { return max(2, ports-gid*ports/groups) }
 
-// memberPort gives each group its ports in another order.
+// memberPort returns a port of a group; the order of ports differs between groups.
 func memberPort(gid, slot, ports int) int { return firstHop + (slot+gid)%ports }
 
 // candidates are the arguments of a group's attributes, as the action names
@@ -211,7 +211,7 @@ func paramNames(config *bmv2.Config, action string) []string {
 	return names
 }
 
-// replication makes the clone sessions and multicast groups.
+// replication returns the commands for clone sessions and multicast groups.
 func replication(manifest manifest.Manifest, ports int) []string {
 	var list []string
 	for _, s := range manifest.CloneSessions {
@@ -236,7 +236,7 @@ func replication(manifest manifest.Manifest, ports int) []string {
 	return list
 }
 
-// simpleSwitch is a process as a subject: packets go through its socket for
+// simpleSwitch is a subject that runs simple_switch: packets go through its socket for
 // tests, registers through Thrift.
 type simpleSwitch struct {
 	version string
@@ -318,7 +318,7 @@ func (s *simpleSwitch) connect(addr, socket string) {
 	}
 }
 
-// commands gives them all to simple_switch_CLI at once.
+// commands passes all commands to simple_switch_CLI at once.
 func (s *simpleSwitch) commands(lines []string) error {
 	s.cli.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
 	said, err := s.cli.CombinedOutput()
@@ -343,8 +343,8 @@ func (s *simpleSwitch) cells(register string) ([]uint64, error) {
 	return s.thrift.RegisterReadAll(context.Background(), register)
 }
 
-// settle is how long after the last packet expected there may still be others,
-// or work within the switch.
+// settle is the time after the last expected packet in which other packets, or work
+// within the switch, are possible.
 const settle = 5 * time.Millisecond
 
 const (
@@ -378,7 +378,7 @@ func (s *simpleSwitch) send(port uint32, data []byte, want int) ([]leaving, erro
 	}
 }
 
-// receive waits for the begin of one more packet.
+// receive waits for the next packet.
 func (s *simpleSwitch) receive(patience time.Duration) (leaving, error) {
 	if err := s.packets.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return leaving{}, err

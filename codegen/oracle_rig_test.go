@@ -120,7 +120,7 @@ func (tr *rigTraffic) pass(progress float64) {
 	}
 }
 
-// packet is a random one with the port that it comes in at.
+// packet returns a random packet and its input port.
 func (tr *rigTraffic) packet() (port uint32, data []byte) {
 	port = uint32(firstHost + tr.IntN(hosts))
 	data = tr.rig()
@@ -267,7 +267,7 @@ func internetChecksum(b []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// header is one of the scheme's own, with values that mean something.
+// header returns a header of the scheme with meaningful values.
 func (tr *rigTraffic) header(h manifest.Header) []byte {
 	var acc, bits uint64
 	var b []byte
@@ -283,7 +283,7 @@ func (tr *rigTraffic) header(h manifest.Header) []byte {
 	return b
 }
 
-// value is one of so many bits: small, or a time about now.
+// value returns a value of the given width: a small one, or a time close to now.
 func (tr *rigTraffic) value(width int) uint64 {
 	switch {
 	case width == 48:
@@ -298,8 +298,8 @@ func (tr *rigTraffic) value(width int) uint64 {
 	return tr.Uint64N(1 << width)
 }
 
-// change is a random one to a register, of a cell that the packets reach; ok
-// is false if the program has none.
+// change returns a random change to a register cell that packets reach; ok is false if
+// the program has none.
 func (tr *rigTraffic) change() (register string, index int, value uint64, ok bool) {
 	var list []manifest.Register
 	for _, r := range tr.manifest.Registers {

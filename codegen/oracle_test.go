@@ -22,10 +22,10 @@ import (
 // Packets are hexadecimal; +N stands for N more zero bytes.
 const oracleDir = "../testdata/oracle/schemes"
 
-// oraclePackets is how many packets a record has.
+// oraclePackets is the number of packets of a record.
 const oraclePackets = 400
 
-// oracleParams are parameters of a scheme with which much happens soon.
+// oracleParams are parameters with which all mechanisms of a scheme act early.
 func oracleParams(row codegen.Row, i int) codegen.Params {
 	set := map[string]string{
 		"dt": "40us", "twarn": "400us", "qpfc": "64KiB", "qth": "8000B", "hold": "300us", "rc": "3",

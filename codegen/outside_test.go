@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// A folder of a user's: a signal, a part of it and a row. Line 1 of each text is
+// A folder of a user: a signal, a part of it and a row. Line 1 of each text is
 // the first.
 const (
 	sentSignal = `---
@@ -105,7 +105,7 @@ func TestOutside(t *testing.T) {
 		t.Error(err)
 	}
 
-	// The other rows are the same, and p4lb's own catalogue knows nothing of it.
+	// The other rows do not change, and p4lb's own catalogue does not contain the row.
 	names := c.Names()
 	if want := append(Standard().schemeNames(), "least-sent"); !slices.Equal(names[:len(want)], want) {
 		t.Error(names)
@@ -236,7 +236,7 @@ func TestOutsideFolder(t *testing.T) {
 	}
 }
 
-// TestOutsideText is about mistakes that show when a program is made.
+// TestOutsideText checks mistakes that appear when a program is generated.
 func TestOutsideText(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"{{.Int \"shift\"}}", "{{.Int \"shfit\"}}", `least-sent has no parameter "shfit"`},

@@ -29,7 +29,7 @@ const p4cHead = `# The programs that these arguments of p4lb gen give, compiled 
 # stale is a program that has changed since (P4C=stale records that without p4c).
 `
 
-// stale is the result of a program that p4c has not compiled as it is.
+// stale marks a program that has changed since p4c compiled it.
 const stale = "stale"
 
 // A p4cLine is a line of the record, by the arguments.
@@ -73,7 +73,7 @@ func TestP4cRecord(t *testing.T) {
 	}
 }
 
-// digest stands for a program: for its text without comments and empty lines.
+// digest identifies the text of a program without comments and empty lines.
 func digest(text string) string {
 	code := blankLines.ReplaceAllString(p4Comment.ReplaceAllString(text, ""), "\n")
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(code)))[:16]
@@ -200,7 +200,7 @@ func runP4c(t *testing.T, command []string, record map[string]p4cLine, today map
 	return fresh
 }
 
-// p4cVersion is the line of the record that names the compiler: without one, the
+// p4cVersion returns the line of the record that names the compiler; without one, the
 // line as it stands.
 func p4cVersion(t *testing.T, command string) string {
 	t.Helper()
@@ -237,7 +237,7 @@ func writeP4cRecord(t *testing.T, head string, record map[string]p4cLine) {
 	}
 }
 
-// p4c compiles a program: "ok", or the first line that it says.
+// p4c compiles a program and returns "ok" or the first line of the output.
 func p4c(t *testing.T, command []string, program string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "program.p4")

@@ -20,7 +20,7 @@ func pfc(priority int, quanta uint16) []byte {
 }
 
 // TestPausedPorts sends PFC frames to the program for adaptive routing. A paused port is
-// taken only if its queue has the least grade and all others are paused too.
+// used only if its queue has the lowest grade and all others are paused too.
 func TestPausedPorts(t *testing.T) {
 	row, err := codegen.Lookup("ar")
 	if err != nil {

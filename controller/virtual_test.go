@@ -32,7 +32,7 @@ type virtualNet struct {
 	now      time.Duration
 	switches map[string]*virtualSwitch
 	flying   []flight
-	// heard are the packets that have come to hosts.
+	// heard contains the packets that hosts have received.
 	heard map[string][][]byte
 	// silent switches do not report whether their queues are empty.
 	silent bool

@@ -340,7 +340,7 @@ func mirrorTo(t testing.TB, id uint32, m MirrorSession) func(*Switch) {
 	return func(s *Switch) { must(t, s.SetMirror(id, m)) }
 }
 
-// A mirror in ingress is the packet as it came, after the header, even if the
+// A mirror of ingress contains its header and the packet as received, even if the
 // packet is dropped.
 func TestIngressMirror(t *testing.T) {
 	p := pipeProgram{
@@ -366,7 +366,7 @@ func TestIngressMirror(t *testing.T) {
 	p.check(t, mirrorTo(t, 7, MirrorSession{Port: 9, HasPort: true, Length: 5}), "01020304 aabb", "9:eeabcdef01 3:99020304aabb")
 }
 
-// A mirror in egress is the packet as it leaves, even if the packet is dropped.
+// A mirror of egress contains the packet as it leaves, even if the packet is dropped.
 func TestEgressMirror(t *testing.T) {
 	p := pipeProgram{
 		ingress:     prims(set(toPort3, "ig_h.b")),

@@ -14,7 +14,7 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// counting makes captures, and notes what ports have counted at the end.
+// counting captures packets and keeps the port counters of the end of the run.
 type counting struct {
 	Recorder
 	view *View

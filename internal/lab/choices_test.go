@@ -158,7 +158,7 @@ func TestChoicesRefused(t *testing.T) {
 	}
 }
 
-// TestFidelityTable: the page about choices has them as they are.
+// TestFidelityTable: the page about choices lists the present choices and defaults.
 func TestFidelityTable(t *testing.T) {
 	page, err := os.ReadFile("../../docs/fidelity.md")
 	if err != nil {

@@ -65,8 +65,8 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestMTU sends packets as large as the experiment allows, and refuses what hosts or
-// programs cannot have.
+// TestMTU sends packets as large as the experiment allows, and refuses sizes that hosts
+// or programs do not support.
 func TestMTU(t *testing.T) {
 	packets := func(mtu string) float64 {
 		x := load(t, strings.Replace(fmt.Sprintf(collectiveTest, "ecmp", "collective: send-recv, size: 1MB"), "4160", mtu, 1)+"engine: native\n")
@@ -491,7 +491,7 @@ engine: native
 	}
 }
 
-// TestCreditLost lets grants and requests for credit be lost: every flow goes on.
+// TestCreditLost loses grants and requests for credit: every flow continues.
 func TestCreditLost(t *testing.T) {
 	x := load(t, otherTransport(fmt.Sprintf(collectiveTest, "ecmp", "collective: all-to-all, size: 2MB"), "kind: uec, uec: {control: rccc}")+`engine: native
 switches: {pfc: false}
@@ -563,8 +563,8 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// TestFlapping lets a link fail three times and another one spoil bits, and a collective
-// goes on.
+// TestFlapping: a collective continues although one link fails three times and another
+// one corrupts bits.
 func TestFlapping(t *testing.T) {
 	leftToPlainRun(t)
 	x := load(t, fmt.Sprintf(collectiveTest, "ecmp", "collective: all-reduce, size: 8MB, order: strided, groups: 2")+`engine: native

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the page of metrics, and what runs came to")
 
-// made is a comparison of rows that were measured by hand: fct-mean by seed.
+// made returns a comparison with the given values of fct-mean by seed.
 func made(rows map[string][]float64, order ...string) *Comparison {
 	c := &Comparison{Experiment: &spec.Experiment{Metrics: []string{"fct-mean", "fct-p99"}, Cases: []spec.Case{{}}}, World: Sim}
 	for _, label := range order {
@@ -162,7 +162,7 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// TestMetricsPage holds docs/metrics.md against the definitions.
+// TestMetricsPage compares docs/metrics.md with the definitions.
 func TestMetricsPage(t *testing.T) {
 	const file = "docs/metrics.md"
 	page := filepath.Join("../..", filepath.FromSlash(file))

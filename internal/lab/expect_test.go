@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// TestChecks holds rows that were measured by hand against thresholds.
+// TestChecks compares rows with given values with thresholds.
 func TestChecks(t *testing.T) {
 	c := made(map[string][]float64{"a": {10, 11, 10}, "b": {20, 22, 20}, "noisy": {9, 30, 10}}, "a", "b", "noisy")
 	for _, r := range c.Rows {

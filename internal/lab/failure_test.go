@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// failing is RLB* in a fabric where packets recirculate, healthy and with a spine
-// that loses packets without a word.
+// failing is RLB* in a fabric where packets recirculate, healthy and with a spine that
+// silently loses packets.
 const failing = `
 name: failing
 engine: native

@@ -68,8 +68,9 @@ func TestFidelityHeld(t *testing.T) {
 	}
 }
 
-// TestFidelityDraws: with ns-3's draws a run is beside the run there that has its
-// seed. LetFlow's flows take their paths until a flowlet ends in one of the two alone.
+// TestFidelityDraws: with ns-3's random numbers, each run is compared with ns-3's run of
+// the same seed. LetFlow's flows take their paths until a flowlet ends in one of the two
+// alone.
 func TestFidelityDraws(t *testing.T) {
 	leftToPlainRun(t)
 	for _, c := range []struct {
@@ -94,9 +95,9 @@ func TestFidelityDraws(t *testing.T) {
 	}
 }
 
-// TestFidelityOverlay: at 400 Gb/s, with lines of whole nanoseconds, CONGA's header of
-// two bytes has a packet take 21 and not 20, which ns-3's does not: flows took a sixth
-// longer.
+// TestFidelityOverlay: at 400 Gb/s, with lines of whole nanoseconds, a packet with
+// CONGA's header of two bytes would take 21 and not 20. ns-3 does not count this header;
+// with it flows took a sixth longer.
 func TestFidelityOverlay(t *testing.T) {
 	leftToPlainRun(t)
 	fast := strings.NewReplacer("100G", "400G").Replace

@@ -93,7 +93,7 @@ func tcpRecorded(t *testing.T, rows []map[string]string, source, kind, name stri
 	return list
 }
 
-// tcpHeld are the cases that are held, by the source that they are held to.
+// tcpHeld lists the compared cases by the simulator that they are compared with.
 var tcpHeld = []struct {
 	source, kind, name string
 	again              float64 // band in percent
@@ -142,8 +142,8 @@ func TestFidelityTCP(t *testing.T) {
 	}
 }
 
-// TestFidelityTCPPrograms: where there is one path the generated program does the
-// same to the nanosecond.
+// TestFidelityTCPPrograms: on a single path the generated program has the same times to
+// the nanosecond.
 func TestFidelityTCPPrograms(t *testing.T) {
 	leftToPlainRun(t)
 	flows := recorded(t, "tcp.txt.gz")

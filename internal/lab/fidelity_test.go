@@ -102,7 +102,7 @@ func floatIn(t *testing.T, row map[string]string, key string) float64 {
 	return v
 }
 
-// answers are what some flows came to in one simulator.
+// answers are the results of flows in one simulator.
 type answers struct {
 	fct     []float64 // us
 	acked   []float64 // us, until the sender has all acknowledgments
@@ -135,7 +135,7 @@ func (a *answers) ackedMean() float64  { return average(a.acked) }
 func (a *answers) pauseCount() float64 { return float64(a.pauses) }
 func (a *answers) pausedTime() float64 { return a.paused.Seconds() }
 
-// answersOf are ns-3's, of flows with the keys of their time and of their packets.
+// answersOf returns ns-3's answers; the keys name the fields for times and packets.
 func answersOf(t *testing.T, rows []map[string]string, fct, sent string) (a answers, flows string) {
 	t.Helper()
 	for _, r := range rows {
@@ -197,7 +197,7 @@ func labAnswersWith(t *testing.T, setting, fabric, row string, seeds int, flows 
 	return list
 }
 
-// A portLook counts the pauses of all ports, including those of hosts.
+// A portLook counts the pauses of all ports, including ports of hosts.
 type portLook struct {
 	view *View
 	answers
@@ -224,7 +224,7 @@ func (l *portLook) End() error {
 	return nil
 }
 
-// over averages a number over runs.
+// over returns the mean of a number over runs.
 func over(list []answers, of func(*answers) float64) float64 {
 	var values []float64
 	for i := range list {
@@ -233,7 +233,7 @@ func over(list []answers, of func(*answers) float64) float64 {
 	return average(values)
 }
 
-// within holds a number against another one, in percent.
+// within compares two numbers with a tolerance in percent.
 func within(t *testing.T, what string, got, want, band float64) {
 	t.Helper()
 	off := 100 * (got - want) / want
@@ -260,9 +260,9 @@ func spread(t *testing.T, flows, scheme string) (list []answers) {
 	return list
 }
 
-// runsOf is how many runs the mean of a list of web search needs. LetFlow and CONGA
-// place flows by chance, and another seed moves their means by several percent; those
-// of ECMP and DRILL hardly move.
+// runsOf returns the number of runs that the mean of a web-search list needs. LetFlow and
+// CONGA place flows by chance, and another seed moves their means by several percent;
+// the means of ECMP and DRILL hardly move.
 func runsOf(scheme string) int {
 	if scheme == "letflow" || scheme == "conga" {
 		return 3
@@ -437,7 +437,7 @@ func TestFidelityConWeave(t *testing.T) {
 	}
 }
 
-// otherFlows is one of the lists that no choice was set by.
+// otherFlows returns a list that was not used to set any choice.
 func otherFlows(t *testing.T, name string) string {
 	t.Helper()
 	return flowsOf(t, "others.txt.gz")[name]
@@ -460,9 +460,9 @@ func flowsOf(t *testing.T, file string) map[string]string {
 	return flows
 }
 
-// TestFidelityOtherFlows: flows that no choice was set by, and another fabric. Of
-// LetFlow and CONGA one list tells little; all together are held to 5 %, as ECMP and
-// DRILL are.
+// TestFidelityOtherFlows uses flows and a fabric that were not used to set any choice. A
+// single list of LetFlow or CONGA varies too much, so their mean over all lists must
+// agree within 5 %, as for ECMP and DRILL.
 func TestFidelityOtherFlows(t *testing.T) {
 	leftToPlainRun(t)
 	cases := []struct{ name, fabric string }{

@@ -27,8 +27,8 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// TestCandidates: among paths, a scheme sends less to where fewer go on, and runs
-// another program only where that makes a difference.
+// TestCandidates: with candidate paths, a scheme sends less to a port with fewer paths
+// behind it. The program differs only if this matters.
 func TestCandidates(t *testing.T) {
 	const rows = `
 schemes:
@@ -58,7 +58,8 @@ engine: native
 	}
 }
 
-// TestCoefficientsInPlace: coeffs may be a model itself, which decides as a file with it.
+// TestCoefficientsInPlace: coeffs may contain a model, with the same results as a file
+// with that model.
 func TestCoefficientsInPlace(t *testing.T) {
 	const model = `{"format":"p4lb-model","version":1,"degree":1,"scale":1000,"coeff":[%s],"l":{"min":0,"max":255},"t":{"min":29,"max":250},"cmax":1087}`
 	const rows = "[qall-linear, {scheme: qall-linear, label: own, coeffs: '" + model + "'}]"

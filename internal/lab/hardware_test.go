@@ -42,10 +42,10 @@ func hardwareRows(arch string) []string {
 	return list
 }
 
-// onceRows are those so far, by architecture.
+// onceRows caches the rows by architecture.
 var onceRows sync.Map
 
-// loadOnce is load with schemes that make each program once, of many runs with it.
+// loadOnce is load with schemes that generate each program only once.
 func loadOnce(t testing.TB, text string) *spec.Experiment {
 	t.Helper()
 	x, err := spec.Load("t.yaml", []byte(text), nil, &scheme.Library{Sources: []scheme.Source{madeOnce}})
@@ -55,7 +55,7 @@ func loadOnce(t testing.TB, text string) *spec.Experiment {
 	return x
 }
 
-// madeOnce is the catalogue as loadOnce has it.
+// madeOnce is the catalogue of loadOnce.
 func madeOnce(name string) (scheme.Scheme, error) {
 	s, err := (&scheme.Library{}).Find(name)
 	if err != nil {
@@ -66,7 +66,7 @@ func madeOnce(name string) (scheme.Scheme, error) {
 
 type onceScheme struct{ scheme.Scheme }
 
-// onceMade are the programs so far, by name and parameters.
+// onceMade caches programs by name and parameters.
 var onceMade sync.Map
 
 func (s onceScheme) Build(p codegen.Params) (*scheme.Program, error) {
@@ -84,7 +84,7 @@ func (s onceScheme) Build(p codegen.Params) (*scheme.Program, error) {
 	return made, err
 }
 
-// ranOnce is the run of one row, made once for all tests that look at it.
+// ranOnce returns the run of a row, which all tests share.
 func ranOnce(t testing.TB, name string) *Result {
 	t.Helper()
 	if made, ok := onceRan.Load(name); ok {
@@ -95,7 +95,7 @@ func ranOnce(t testing.TB, name string) *Result {
 	return made
 }
 
-// onceRan are the results so far, by the name of the row.
+// onceRan caches results by the name of the row.
 var onceRan sync.Map
 
 // TestHardwareRuns: every row that exists for Tofino runs in a network of
@@ -159,7 +159,7 @@ func written(t *testing.T, r *Result) string {
 	return string(b)
 }
 
-// TestGenerator: probes may come from the packet generator, and tell as much.
+// TestGenerator: probes of the packet generator give the same information.
 func TestGenerator(t *testing.T) {
 	leftToPlainRun(t)
 	for _, scheme := range []string{"hula", "dhlb", "pdlb"} {

@@ -29,8 +29,8 @@ duration: 2ms
 	return strings.Replace(text, old, new, 1)
 }
 
-// TestRefused: what would take a machine for a day, or be kept where something
-// else is, is refused before anything runs.
+// TestRefused: experiments that would take a day, or overwrite other files, are refused
+// before anything runs.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"the longest time", hostile("2ms", "2562047h"), `x.yaml:6: duration: time "2562047h": want 1000 hours at most`},

@@ -44,7 +44,7 @@ func measuredJob(t *testing.T, jobs string) map[string]float64 {
 	return before
 }
 
-// atMost reports a metric that is not between a value and a share more.
+// atMost checks that a metric is at least a value, and larger by at most a fraction.
 func atMost(t *testing.T, m map[string]float64, name string, want, share float64) {
 	t.Helper()
 	if got, ok := m[name]; !ok || got < want*(1-1e-6) || got > want*(1+share) {

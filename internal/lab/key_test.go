@@ -34,8 +34,8 @@ cases:
 
 const recordedFile = "testdata/result-version.txt"
 
-// TestResultVersion fails where a run comes to other bytes than were recorded
-// while ResultVersion is the same: stores would give old results for new ones.
+// TestResultVersion fails if a run has other bytes than recorded and ResultVersion is the
+// same, because stores would return outdated results.
 func TestResultVersion(t *testing.T) {
 	leftToPlainRun(t)
 	x := loadSweep(t, recordedRuns)
@@ -126,7 +126,7 @@ func TestKey(t *testing.T) {
 			t.Errorf("the same key for what is another run:\n%s", other)
 		}
 	}
-	// What keys are digests of, but for programs: a change here is one for all stores.
+	// The inputs of keys except programs: a change here changes the keys of all stores.
 	jobs, err := (&Runner{}).Jobs(loadSweep(t, smallSweep))
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ load=0.4
 seed=1
 `
 
-// described is an experiment as it is kept.
+// described returns an experiment in the stored form.
 func described(x *spec.Experiment) (*Kept, error) {
 	r := &Runner{}
 	jobs, err := r.prepare(x)

@@ -12,7 +12,7 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// sound has nothing to warn of: what tests break is broken in it.
+// sound is an experiment without warnings, which tests modify.
 const sound = `
 topology: {leaf-spine: {leaves: 2, spines: 4, hosts: 8, rate: 250Mbps, host-rate: 1G, delay: 5us, queue: 200}}
 schemes: [drill, ecmp]

@@ -83,7 +83,7 @@ func TestPlaneLost(t *testing.T) {
 	}
 }
 
-// TestPlanesErrors refuses planes where they cannot be.
+// TestPlanesErrors: planes are refused in unsuitable topologies.
 func TestPlanesErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		fmt.Sprintf(planesTest, twoPlanes, "") + "ties: place\n":                                                        "ties: place with hosts of several ports",

@@ -82,7 +82,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestRecordChangesNothing: looking at a run does not change it.
+// TestRecordChangesNothing: recording a run does not change it.
 func TestRecordChangesNothing(t *testing.T) {
 	leftToPlainRun(t)
 	a := run(t, &Runner{}, load(t, tiny))
@@ -141,7 +141,7 @@ targets: [{name: "drill below ecmp", metric: fct-mean, case: a, order: [drill, e
 	if n := strings.Count(page, "<figure"); n != 13 {
 		t.Errorf("%d figures, want 6 for each case and one over failed links", n)
 	}
-	// It must need nothing from elsewhere.
+	// The page must not need other files.
 	for _, bad := range []string{"<script src", "<link", "url(http", "@import", `src="http`} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the report has %s", bad)

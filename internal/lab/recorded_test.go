@@ -132,7 +132,7 @@ func TestMechanisms(t *testing.T) {
 	}
 }
 
-// covers reports whether a row is one of those.
+// covers reports whether the mechanism explains a row.
 func (m *Mechanism) covers(figure, row string) bool {
 	return slices.ContainsFunc(m.Rows, func(name string) bool { return m.Figure == figure && strings.HasPrefix(row, name) })
 }

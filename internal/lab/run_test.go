@@ -17,7 +17,7 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// tiny is an experiment that takes a moment.
+// tiny is an experiment that runs within a moment.
 const tiny = `
 name: tiny
 topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G, host-rate: 1G, delay: 2us, host-delay: 1us, queue: 64}}
@@ -56,7 +56,7 @@ func run(t testing.TB, r *Runner, x *spec.Experiment) *Comparison {
 	return c
 }
 
-// tree is the files below a folder with their contents.
+// tree returns the files below a folder with their contents.
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -128,7 +128,7 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
-// TestEnginesAgreeIPv6: so they do with IPv6, on software switches and on Tofino.
+// TestEnginesAgreeIPv6: they also agree with IPv6, on software switches and on Tofino.
 func TestEnginesAgreeIPv6(t *testing.T) {
 	leftToPlainRun(t)
 	const text = `
@@ -229,7 +229,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestInterrupted: runs that are finished stay, the others leave nothing.
+// TestInterrupted: finished runs remain; other runs leave no files.
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -283,7 +283,7 @@ func TestUnseededRefused(t *testing.T) {
 	}
 }
 
-// TestFolderOfOthers: a folder that holds other things is not cleared.
+// TestFolderOfOthers: p4lb does not clear a folder with other files.
 func TestFolderOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "runs/mine"), 0o777); err != nil {
@@ -477,7 +477,7 @@ func TestUDP(t *testing.T) {
 	}
 }
 
-// TestReportOfOne: a report of a single flow has its pictures.
+// TestReportOfOne: the report of a single flow has figures.
 func TestReportOfOne(t *testing.T) {
 	one := strings.Replace(tiny, "[{workload: webserver, pattern: halves}]", "[{pattern: pairs, pairs: [h1-h3], size: 20KB, at: [1ms]}]", 1)
 	dir := t.TempDir()
@@ -551,7 +551,7 @@ func TestParquet(t *testing.T) {
 	}
 }
 
-// TestLostRun: a run that fails, or panics, loses itself alone.
+// TestLostRun: a run that fails or panics does not affect other runs.
 func TestLostRun(t *testing.T) {
 	x := load(t, tiny)
 	w := &work{r: &Runner{Dir: t.TempDir()}}

@@ -105,7 +105,7 @@ func shift(t *testing.T, sw *dataplane.Switch, end int64) {
 	}
 }
 
-// A bfrtStep is a line of the record: the clock goes on, a message on a stream, or a call.
+// A bfrtStep is a line of the record: a step of the clock, a message on a stream, or a call.
 type bfrtStep struct {
 	Next                           bool
 	Switch, Call                   string

@@ -34,7 +34,7 @@ seeds: 1
 duration: 30ms
 `
 
-// A foreignStep is a line of the record: a client begins, the clock goes on, a message
+// A foreignStep is a line of the record: the start of a client, a step of the clock, a message
 // on a P4Runtime stream, a P4Runtime call, or a Thrift call.
 type foreignStep struct {
 	Client  string

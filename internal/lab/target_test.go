@@ -270,8 +270,8 @@ func TestJudgeMissing(t *testing.T) {
 	}
 }
 
-// TestJudgeFew: a value of only one run of several gets no verdict, and a value of
-// some runs names their number.
+// TestJudgeFew: a metric that only one of several runs has gets no verdict; with some of
+// the runs, the verdict names their number.
 func TestJudgeFew(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// busy makes a network of some hosts below leaves with four spines, each of
-// which sends to one elsewhere with DCTCP.
+// busy returns a network of leaves and four spines. Each host sends to a host of another
+// leaf with DCTCP.
 func busy(b *testing.B, leaves, hosts int, load func(*sim.Network, *fabric.Topology)) *sim.Network {
 	perLeaf := hosts / leaves
 	topo := leafSpine(b, fabric.LeafSpine{

@@ -28,7 +28,7 @@ func TestMarkingAtDequeue(t *testing.T) {
 	}
 }
 
-// TestMarkingLeavesEmpty: a packet that leaves an empty queue behind is not marked,
+// TestMarkingLeavesEmpty: a packet after which the queue is empty is not marked,
 // however long it was when it came.
 func TestMarkingLeavesEmpty(t *testing.T) {
 	d := newDumbbell(t, 4, Options{ECN: ECN{Min: 1, Max: 1, Dequeue: true}})
@@ -88,7 +88,7 @@ func TestAnswersHashed(t *testing.T) {
 	}
 }
 
-// TestMurmur3 holds the hash against values of its definition.
+// TestMurmur3 compares the hash with values of its definition.
 func TestMurmur3(t *testing.T) {
 	for _, c := range []struct {
 		seed  uint32

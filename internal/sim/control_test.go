@@ -41,7 +41,7 @@ func TestProbes(t *testing.T) {
 			}
 		}
 	}
-	// Another EtherType is none of them.
+	// A frame with another EtherType is no probe.
 	frame, _ := hex.DecodeString(ethernet + "0800" + "450000000000000000000000")
 	if _, ok := readControl(frame, true, false); ok {
 		t.Error("IPv4 is taken for a probe")

@@ -97,7 +97,7 @@ func TestReactionFloor(t *testing.T) {
 	}
 }
 
-// TestGoBack loses packets: all from the missing one on go again.
+// TestGoBack loses packets: the sender repeats all from the missing one on.
 func TestGoBack(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -110,7 +110,7 @@ func TestGoBack(t *testing.T) {
 		{"first", []int{0}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1, 0},
 		{"middle", []int{6}, []int{6, 7, 8, 9}, 1, 0},
 		{"last", []int{9}, []int{9}, 0, 1},
-		// Packet 6 goes again as the eleventh.
+		// Packet 6 is repeated as the eleventh.
 		{"twice", []int{6, 10}, []int{6, 7, 8, 9, 6, 7, 8, 9}, 2, 0},
 		{"all", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 0, 1},
 	} {

@@ -88,7 +88,7 @@ func sprayed(t *testing.T, ecn ECN, u Tuning) (sum sprayedFlows) {
 	return sum
 }
 
-// TestSelective loses packets: those alone go again.
+// TestSelective loses packets: the sender repeats only these.
 func TestSelective(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -101,7 +101,7 @@ func TestSelective(t *testing.T) {
 		{"some", []int{2, 3, 6}, []int{2, 3, 6}, 0},
 		{"last", []int{9}, []int{9}, 1},
 		{"all", []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1},
-		// Packet 6 goes again as the eleventh, and is lost without a sign.
+		// Packet 6 is repeated as the eleventh, and is lost without notice.
 		{"twice", []int{6, 10}, []int{6, 6}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

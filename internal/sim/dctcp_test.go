@@ -42,7 +42,7 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// TestAlpha holds DCTCP's estimate and its window against values by hand.
+// TestAlpha compares DCTCP's estimate and window with values computed by hand.
 func TestAlpha(t *testing.T) {
 	s := newTCPSender(usual(t, func(u *Tuning) { u.Gain = 0.25 }), new(FlowStats), 1000*segment, true)
 	s.threshold = 10 * segment // in congestion avoidance from the beginning

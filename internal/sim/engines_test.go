@@ -72,7 +72,7 @@ func twoByTwo() fabric.LeafSpine {
 	}}
 }
 
-// A crossed is a run with its results.
+// A crossed holds the results of a run.
 type crossed struct {
 	net   *sim.Network
 	flows []*sim.Flow
@@ -111,7 +111,7 @@ func crossRun(t *testing.T, topo *fabric.Topology, p *plan.Plan, o sim.Options, 
 	return r
 }
 
-// startTasks does the controller's tasks: at other intervals, but with the
+// startTasks runs the controller's tasks at other intervals, but with the
 // packets and registers that the manifest wants.
 func startTasks(n *sim.Network, p *plan.Plan, s *plan.Switch) {
 	node, man := n.Switch(s.Name), &s.Pipeline.Manifest
@@ -157,7 +157,7 @@ func startTasks(n *sim.Network, p *plan.Plan, s *plan.Switch) {
 	}
 }
 
-// probe is one of HULA or DHLB about a leaf, as the controller sends it.
+// probe returns the controller's probe of HULA or DHLB about a leaf.
 func probe(man *manifest.Manifest, leaf int) []byte {
 	b := append(make([]byte, 12), 0x88, 0xB6)
 	if man.Signal == "utilisation" {
@@ -166,12 +166,12 @@ func probe(man *manifest.Manifest, leaf int) []byte {
 	return append(b, byte(leaf), 0, 7, 5, 0, 0, 0, 0, 0, 0)
 }
 
-// pathProbe is one along a path to another leaf.
+// pathProbe returns a probe along a path to another leaf.
 func pathProbe(from, to, slot int) []byte {
 	return append(make([]byte, 12), 0x88, 0xB7, byte(from>>4), byte(from<<4)|byte(to>>8), byte(to), byte(slot)<<4, 0, 0, 0, 0, 0, 0)
 }
 
-// compareRuns compares all that two runs have left behind.
+// compareRuns compares the results of two runs.
 func compareRuns(t *testing.T, p *plan.Plan, a, b *crossed) {
 	t.Helper()
 	for i, f := range a.flows {

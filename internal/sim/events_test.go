@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A noted event writes down that it happened, and plans others meanwhile.
+// A noted event records its execution and schedules other events.
 type noted struct {
 	event
 	id int
@@ -17,7 +17,7 @@ type noted struct {
 func (e *noted) fire()     { e.f(e.id) }
 func (e *noted) soon(bool) {}
 
-// TestSchedule plans and cancels at random, also while events happen, beside a
+// TestSchedule adds and cancels events at random, also during events, and compares with a
 // list that is sorted each time.
 func TestSchedule(t *testing.T) {
 	type entry struct {

@@ -142,7 +142,7 @@ func TestBlackHole(t *testing.T) {
 	}
 }
 
-// TestAudit takes a packet away and lets another be one too many: the audit must
+// TestAudit removes one packet and adds another one: the audit must
 // find both.
 func TestAudit(t *testing.T) {
 	for _, tamper := range []func(*Network){
@@ -159,7 +159,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestNoProgram sends through switches that have nothing to run.
+// TestNoProgram sends through switches without a program.
 func TestNoProgram(t *testing.T) {
 	topo, err := fabric.LeafSpine{}.Make()
 	if err != nil {

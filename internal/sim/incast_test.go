@@ -24,7 +24,7 @@ func incastRun(t *testing.T, seed uint64, client string) (flows []*Flow, done []
 	return flows, done
 }
 
-// TestIncast gets the answers of all servers, and the same ones again with the
+// TestIncast receives the answers of all servers, and the same answers again with the
 // same seed.
 func TestIncast(t *testing.T) {
 	for _, client := range []string{"", "h2"} {

@@ -31,7 +31,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// perPacket is the bytes that a packet takes which waits in a switch.
+// perPacket returns the memory in bytes of a packet that waits in a switch.
 func perPacket(t *testing.T, scheme string, load func(testing.TB, *sim.Network, *plan.Plan)) int {
 	o := small()
 	o.Links.Queue = 1 << 20

@@ -41,7 +41,7 @@ func TestWithoutSACK(t *testing.T) {
 	}
 }
 
-// TestOneLossARoundTrip: five losses take four round trips of 100 us more than one.
+// TestOneLossARoundTrip: five losses take four round trips of 100 us longer than one loss.
 func TestOneLossARoundTrip(t *testing.T) {
 	took := func(lose ...int) time.Duration {
 		w, s, _, stats := tcpCable(usual(t, func(u *Tuning) { u.NewReno = true }), 30*segment, false)

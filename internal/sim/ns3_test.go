@@ -2,7 +2,7 @@ package sim
 
 import "testing"
 
-// TestNS3Random has glibc's numbers, as srand and rand of a C program give them.
+// TestNS3Random compares with the numbers of glibc's srand and rand.
 func TestNS3Random(t *testing.T) {
 	for seed, want := range map[uint32][4]uint32{ // the first three, and the 101st
 		0:             {1804289383, 846930886, 1681692777, 1036140795},

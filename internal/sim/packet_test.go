@@ -64,7 +64,7 @@ func checkHeaders(t *testing.T, p *Packet, protocol uint8) {
 	}
 }
 
-// checksum is 0 of a header with a right one.
+// checksum returns 0 for a header with a correct checksum.
 func checksum(b []byte) uint16 {
 	var sum uint32
 	for i := 0; i < len(b); i += 2 {

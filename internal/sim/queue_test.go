@@ -21,7 +21,7 @@ func TestMG1(t *testing.T) {
 	n := newNetwork(t, fabric.LeafSpine{Leaves: 2, Spines: 1, Hosts: 8, Links: fabric.Links{
 		HostRate: 100 * rate, Rate: rate, Queue: 1 << 20,
 	}}, hashing, Options{})
-	// A host of each four sends long packets, the others short ones: as many.
+	// One of four hosts sends long packets, the others send the same number of short ones.
 	const long, short = 1458 + UDPHeaders, 58 + UDPHeaders
 	service := func(bytes float64) float64 { return bytes * 8 / rate } // s
 	lambda := load / (service(long)/2 + service(short)/2)

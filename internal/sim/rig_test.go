@@ -18,7 +18,7 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// leafSpine makes a small network.
+// leafSpine returns a small network.
 func leafSpine(t testing.TB, o fabric.LeafSpine) *fabric.Topology {
 	t.Helper()
 	topo, err := o.Make()
@@ -28,7 +28,7 @@ func leafSpine(t testing.TB, o fabric.LeafSpine) *fabric.Topology {
 	return topo
 }
 
-// compiled keeps the programs that tests have compiled.
+// compiled caches the programs of tests.
 var compiled sync.Map
 
 // pipelines generates and compiles the programs of a scheme for all roles of a
@@ -90,7 +90,7 @@ func planned(t testing.TB, topo *fabric.Topology, scheme string, set map[string]
 	return p
 }
 
-// coefficients are some for the rows that leave them to the controller.
+// coefficients are examples for rows whose coefficients the controller sets.
 func coefficients(scheme string) map[string]int64 {
 	var degree int
 	if fmt.Sscanf(scheme, "qall-poly%d", &degree); degree < 4 {
@@ -182,7 +182,7 @@ func install(t testing.TB, sw *dataplane.Switch, s *plan.Switch) {
 	}
 }
 
-// qualified is the name of an action with its control.
+// qualified returns the name of an action with its control.
 func qualified(sw *dataplane.Switch, action string) string {
 	for _, a := range sw.Config().Actions {
 		if a.Name == "LbIngress."+action || a.Name == "LbEgress."+action {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestSlowStart holds the rounds of a connection against those written down by
+// TestSlowStart compares the rounds of a connection with rounds computed by
 // hand.
 func TestSlowStart(t *testing.T) {
 	for _, c := range []struct {
@@ -88,7 +88,7 @@ func TestRecovery(t *testing.T) {
 		// All is known with the third duplicate, and no more will come.
 		{"burst at the end", 10, []int{2, 3, 4, 5, 6}, []int{2, 3, 4, 5, 6}, 1, 0},
 		{"every other", 30, []int{1, 3, 5, 7, 9}, []int{1, 3, 5, 7, 9}, 1, 0},
-		// Nothing tells yet that 7 is lost when there is room: rule 3.
+		// Nothing shows yet that 7 is lost when the window has room: rule 3.
 		{"not known to be lost", 10, []int{2, 7}, []int{2, 7}, 1, 0},
 		// The duplicate of one segment arrives, of two, of three.
 		{"third from the end", 10, []int{7}, []int{7}, 0, 1},
@@ -108,7 +108,7 @@ func TestRecovery(t *testing.T) {
 		{"rescue", 10, []int{3, 9}, []int{3, 9}, 1, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			// That losses are no reordering, the patient know as well.
+			// Patient senders do not mistake losses for reordering either.
 			w, s, r, stats := tcpCable(usual(t, func(u *Tuning) { u.MaxDupAcks = 300 }), c.segments*segment, false)
 			w.fate = losing(c.lose...)
 			w.run(time.Second)
@@ -172,7 +172,7 @@ func TestLostRetransmissionHalvesWhatIsOut(t *testing.T) {
 	}
 }
 
-// TestRoundTrip holds the estimate against RFC 6298's, computed by hand.
+// TestRoundTrip compares the estimate with RFC 6298's, computed by hand.
 func TestRoundTrip(t *testing.T) {
 	var r roundTrip
 	r.init(usual(t, func(u *Tuning) { u.MinRTO = time.Microsecond }))
@@ -188,7 +188,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestReordering lets others overtake the first segment.
+// TestReordering delays the first segment behind others.
 func TestReordering(t *testing.T) {
 	for _, c := range []struct {
 		overtaken                    int
@@ -238,9 +238,8 @@ func TestDupAckThreshold(t *testing.T) {
 	}
 }
 
-// TestPatience lets five segments overtake one, three times. A sender that adapts
-// sends the first one again, takes back what that did to the window, and waits
-// for the others.
+// TestPatience lets five segments overtake one, three times. An adaptive sender
+// retransmits the first time, restores its window, and waits the other times.
 func TestPatience(t *testing.T) {
 	for _, c := range []struct {
 		most     int
@@ -266,7 +265,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestLostAcks needs no segment twice: later acknowledgments say it all.
+// TestLostAcks retransmits nothing, because later acknowledgments are cumulative.
 func TestLostAcks(t *testing.T) {
 	w, s, _, stats := tcpCable(usual(t, nil), 100*segment, false)
 	w.fate = func(p *Packet, n int) []time.Duration {

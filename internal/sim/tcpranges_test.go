@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRanges holds the set against one of single bytes.
+// TestRanges compares the set with a set of single bytes.
 func TestRanges(t *testing.T) {
 	const size = 60
 	random := rand.New(rand.NewPCG(1, 2))

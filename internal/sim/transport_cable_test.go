@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A cable joins two halves in virtual time: the packets of a half are on their way
-// at once, a packet every spacing, and arrives after the delay.
+// A cable connects two halves in virtual time: it sends one packet per spacing, and each
+// packet arrives after the delay.
 type cable struct {
 	now     time.Duration
 	delay   time.Duration // one way
@@ -20,9 +20,8 @@ type cable struct {
 	seq     int
 	free    time.Duration // when the next packet with data may leave
 
-	// fate decides about a packet: it arrives once for each of the
-	// times returned, so much later than usual. n counts from 0, in each
-	// direction. Nil: nothing happens to packets.
+	// fate decides about a packet: it arrives once for each returned time, later by that
+	// time. n counts from 0 in each direction. Nil delivers all packets.
 	fate  func(p *Packet, n int) []time.Duration
 	count [2]int
 
@@ -62,7 +61,7 @@ func tcpCable(t *Tuning, size int64, ecn bool) (*cable, *tcpSender, *tcpReceiver
 	return &cable{a: s, b: r, delay: 50 * time.Microsecond}, s, r, c
 }
 
-// run lets everything happen until nothing is left, or it takes too long.
+// run processes all events until none is left, or until it takes too long.
 func (w *cable) run(until time.Duration) {
 	for {
 		w.pump()
@@ -88,7 +87,7 @@ func (w *cable) run(until time.Duration) {
 	}
 }
 
-// pump takes the packets that the halves have.
+// pump takes the waiting packets of both halves.
 func (w *cable) pump() {
 	for w.a.ready(w.now) {
 		var p Packet

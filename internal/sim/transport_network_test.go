@@ -20,7 +20,7 @@ type dumbbell struct {
 
 const dumbbellRate = 10 * fabric.Gbps
 
-// newDumbbell makes one with an RTT of 100 µs.
+// newDumbbell returns a dumbbell with an RTT of 100 µs.
 func newDumbbell(t testing.TB, hosts int, o Options) *dumbbell {
 	t.Helper()
 	n := newNetwork(t, fabric.LeafSpine{Leaves: 2, Spines: 1, Hosts: hosts, Buffer: 9e6, Links: fabric.Links{
@@ -38,8 +38,7 @@ func leftToPlainRun(t *testing.T) {
 	}
 }
 
-// newNetwork makes a network in which all switches run a model that needs to know
-// nothing but routes.
+// newNetwork returns a network in which all switches run a model that only needs routes.
 func newNetwork(t testing.TB, shape fabric.LeafSpine, scheme model.Config, o Options) *Network {
 	t.Helper()
 	topo, err := shape.Make()
@@ -88,7 +87,7 @@ func routeEntries(table fabric.Table) Tables {
 	return list
 }
 
-// start lets the first senders send without end.
+// start starts endless flows of the first senders.
 func (d *dumbbell) start(t testing.TB, senders int, s FlowSpec) {
 	t.Helper()
 	for i := range senders {
@@ -145,13 +144,13 @@ func jain(shares []float64) float64 {
 	return sum * sum / (float64(len(shares)) * squares)
 }
 
-// ecnAt marks from a queue of some packets on.
+// ecnAt returns a marking threshold in packets.
 func ecnAt(packets int) ECN {
 	k := fabric.Size(packets * 1514)
 	return ECN{Min: k, Max: k}
 }
 
-// transports are the ones with congestion control.
+// transports lists the transports with congestion control.
 var transports = []struct {
 	transport Transport
 	options   Options

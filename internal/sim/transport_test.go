@@ -126,8 +126,8 @@ func audit(t *testing.T, w *cable, stats *FlowStats, size int64) {
 	}
 }
 
-// FuzzDelivery lets bytes decide what becomes of each packet, and nothing more
-// happen when they are used up: then everything must arrive.
+// FuzzDelivery reads the fate of each packet from the input. After the input all packets
+// pass, so everything must arrive.
 func FuzzDelivery(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 4, 1, 8, 250}, uint16(30_000))
 	f.Add([]byte{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 77}, uint16(9_999))

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// A T is the distribution with so many degrees of freedom.
+// A T is the distribution with the given number of degrees of freedom.
 type T float64
 
 // Quantile returns the value below which the share p of the distribution lies, for p

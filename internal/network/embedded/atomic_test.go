@@ -89,7 +89,7 @@ func TestAtomicEmpty(t *testing.T) {
 	}
 }
 
-// TestAtomicUnreachable: where one switch is not there, none is touched.
+// TestAtomicUnreachable: if one switch is unreachable, no switch changes.
 func TestAtomicUnreachable(t *testing.T) {
 	p := planFor(t, "ecmp", preset(t, "qall"))
 	target := newTarget(t, embedded.Options{Memory: true, Still: true})

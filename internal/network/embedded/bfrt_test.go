@@ -54,8 +54,8 @@ func bfrtPlan(t testing.TB, scheme string, topology *fabric.Topology) *plan.Plan
 	return p
 }
 
-// TestBfRt: a plan is written over BfRt, with all that it wants beside tables, and
-// read back; a second deployment finds nothing to do.
+// TestBfRt writes a plan over BfRt, including its objects other than tables, and reads it
+// back; a second deployment writes nothing.
 func TestBfRt(t *testing.T) {
 	schemes := []string{"drill@tna", "conga@tna", "ecmp@tna", "dhlb@tna", "letflow+rlb@tna", "hermes@t2na"}
 	if testing.Short() { // under the race detector each takes long
@@ -77,7 +77,7 @@ func TestBfRt(t *testing.T) {
 	}
 }
 
-// TestBfRtLinkFails: of a plan that changes, only that is written which does.
+// TestBfRtLinkFails: a changed plan writes only the differences.
 func TestBfRtLinkFails(t *testing.T) {
 	top := preset(t, "qall")
 	target := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
@@ -102,8 +102,7 @@ func TestBfRtLinkFails(t *testing.T) {
 	}
 }
 
-// TestBfRtRegisters: cells by number and in bulk, halves too, and what ports
-// count.
+// TestBfRtRegisters reads single cells, all cells, halves of cells, and port counters.
 func TestBfRtRegisters(t *testing.T) {
 	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
 	p := bfrtPlan(t, "letflow@tna", preset(t, "qall"))

@@ -124,7 +124,7 @@ func (f *fault) StreamChannel(up p4v1.P4Runtime_StreamChannelServer) error {
 	return <-failed
 }
 
-// A faulty target has a fault before one of its switches.
+// A faulty target has a fault in front of one of its switches.
 type faulty struct {
 	*embedded.Target
 	t     testing.TB
@@ -133,7 +133,7 @@ type faulty struct {
 	front *bufconn.Listener
 }
 
-// newFaulty puts a fault before a switch.
+// newFaulty puts a fault in front of a switch.
 func newFaulty(t testing.TB, p *plan.Plan, name string, f *fault) *faulty {
 	t.Helper()
 	target := &faulty{Target: newTarget(t, embedded.Options{Memory: true, Still: true}), t: t, name: name, fault: f}
@@ -171,8 +171,8 @@ func (f *faulty) Endpoint(name string) (target.Endpoint, error) {
 	return e, err
 }
 
-// short is how long a test waits for what will not come, and enough for what
-// comes on a busy machine.
+// short is the time that a test waits for an event that must not happen. It is long
+// enough for expected events on a busy machine.
 const short = 2 * time.Second
 
 // TestRefused: a refusal is reported with its object and its reason, and the other
@@ -253,7 +253,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRefusedEntry: an entry that a switch has no room for is named.
+// TestRefusedEntry: the error names the entry for which a switch has no room.
 func TestRefusedEntry(t *testing.T) {
 	p := planFor(t, "ecmp", preset(t, "qall"))
 	target := newFaulty(t, p, "l1", &fault{write: func(_ context.Context, r *p4v1.WriteRequest) error {
@@ -379,7 +379,7 @@ func meddle(t testing.TB, target *embedded.Target, name string, updates ...*p4v1
 	stream.CloseSend()
 }
 
-// TestDoubled: replicas that are there twice are put right.
+// TestDoubled: duplicate replicas are removed.
 func TestDoubled(t *testing.T) {
 	p := planFor(t, "hula", preset(t, "qall"))
 	target := newTarget(t, embedded.Options{Memory: true, Still: true})

@@ -16,7 +16,7 @@ import (
 	"github.com/p4lb/p4lb/internal/network/embedded"
 )
 
-// A fuse is a target that lets something happen, once, when so many packets have
+// A fuse is a target that calls a function once, when a number of packets have
 // gone over its connections in either direction.
 type fuse struct {
 	*embedded.Target
@@ -32,8 +32,8 @@ func newFuse(t testing.TB, after int64, event func()) *fuse {
 	return f
 }
 
-// blow lets it happen if it has not yet, and returns when it has: a deployment
-// may need fewer packets than the one that was counted.
+// blow calls the function unless it was called already, and returns after the call: a
+// deployment may need fewer packets than the counted one.
 func (f *fuse) blow() { f.once.Do(f.event) }
 
 // Endpoint counts the data on its connections.
@@ -90,7 +90,7 @@ func settled(t *testing.T, p *plan.Plan, target target.Target) {
 	}
 }
 
-// traffic is how much goes over the connections in a deployment.
+// traffic returns the amount of data that a deployment sends over its connections.
 func traffic(t *testing.T, p *plan.Plan) int64 {
 	const plenty = 1 << 40
 	f := newFuse(t, plenty, func() {})

@@ -76,7 +76,7 @@ func TestTakeover(t *testing.T) {
 	settled(t, other, to)
 }
 
-// A told handler hands on the messages of a log.
+// A told handler passes log messages to the test.
 type toldHandler struct{ messages chan string }
 
 func (h toldHandler) Enabled(context.Context, slog.Level) bool { return true }

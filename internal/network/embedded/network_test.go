@@ -36,7 +36,7 @@ func newNetwork(t testing.TB, topology *fabric.Topology, target *embedded.Target
 	return n
 }
 
-// An arrival is a packet that has come to a host.
+// An arrival is a packet that a host received.
 type arrival struct {
 	host  string
 	frame []byte
@@ -51,7 +51,7 @@ type hop struct {
 	via   []string
 }
 
-// send lets a host send a frame, and follows all that comes of it.
+// send sends a frame of a host and follows all resulting packets.
 func (n *network) send(from string, frame []byte) ([]arrival, error) {
 	h := n.topology.Host(from)
 	return n.follow(hop{at: h.Switch, port: h.Port, frame: frame})
@@ -92,7 +92,8 @@ func (n *network) port(name string, number int) (fabric.Port, bool) {
 	return fabric.Port{}, false
 }
 
-// pairs are the pairs of hosts, or so many of them at random if there are more.
+// pairs returns all pairs of hosts, or a random sample of the given size if there are
+// more.
 func (n *network) pairs(most int) [][2]*fabric.Host {
 	hosts := n.topology.Hosts
 	var list [][2]*fabric.Host

@@ -197,8 +197,8 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// TestSameAddress: two switches at one place are a mistake in the topology, two
-// devices of one server are not.
+// TestSameAddress: two switches at one address are an error in the topology, two devices
+// of one server are not.
 func TestSameAddress(t *testing.T) {
 	topology := preset(t, "qall")
 	one := target.NewServers(target.ServersOptions{Addresses: map[string]string{

@@ -96,8 +96,8 @@ func TestProbesAtPorts(t *testing.T) {
 	}
 }
 
-// TestProbesRefused: a frame for a port without a link, and facts of the moment of sending
-// in expressions, are errors that name the task.
+// TestProbesRefused: a frame for a port without a link, and facts that are known only
+// when a frame is sent, in expressions, are errors that name the task.
 func TestProbesRefused(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"in: $port", "in: $port + 7", "s1: task 1 of the manifest: in: port 8 of s1 has no link: want one that has, or $cpu"},

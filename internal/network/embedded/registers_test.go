@@ -130,7 +130,7 @@ func TestSent(t *testing.T) {
 	}
 }
 
-// sentBy is how many packets a port has sent.
+// sentBy returns the number of packets that a port has sent.
 func sentBy(dev *p4rt.Device, port int) uint64 {
 	for _, c := range dev.PortCounts() {
 		if c.Port == port {

@@ -20,7 +20,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// patience is how long a test waits for something that must come.
+// patience is the time that a test waits for an expected event.
 const patience = 3 * time.Minute
 
 func testContext(t testing.TB) context.Context {
@@ -95,7 +95,7 @@ func preset(t testing.TB, name string) *fabric.Topology {
 	return topology
 }
 
-// coefficients are some for schemes that leave them to the controller: the more
+// coefficients are examples for schemes whose coefficients the controller sets: the more
 // in the queue the worse.
 func coefficients(all map[fabric.Role]*plan.Pipeline) map[string]int64 {
 	set := map[string]int64{}

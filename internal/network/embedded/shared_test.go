@@ -136,7 +136,7 @@ func best(s *plan.Switch, table string, fields ...uint64) *plan.Entry {
 }
 
 // TestTooLarge plans DHLB, whose probes name switches with 8 bits, in a fat tree of 320
-// switches. One error stands for all switches that they cannot name.
+// switches. One error covers all switches whose numbers do not fit.
 func TestTooLarge(t *testing.T) {
 	topology, err := fabric.FatTree{K: 16}.Make()
 	if err != nil {

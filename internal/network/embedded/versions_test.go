@@ -20,7 +20,7 @@ import (
 
 // TestBfRtVersions: the requests of deployments contain no field and no value that one of
 // the SDE's published versions lacks. Only keys of kind optional, which no program of the
-// catalogue has, want 9.9.
+// catalogue has, require 9.9.
 func TestBfRtVersions(t *testing.T) {
 	text, err := os.ReadFile("../../../testdata/oracle/bfrt-protos.tsv")
 	if err != nil {

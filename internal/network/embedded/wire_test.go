@@ -30,7 +30,7 @@ func TestWires(t *testing.T) {
 	if err := c.SetPlan(testContext(t), planFor(t, "letflow", broken)); err != nil {
 		t.Fatal(err)
 	}
-	// Whatever is still sent over them is lost.
+	// Packets on these links are lost.
 	if _, err := c.Deploy(testContext(t)); err != nil {
 		t.Fatal(err)
 	}

@@ -205,7 +205,7 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// TestWrittenErrors: entries that the network makes impossible are named.
+// TestWrittenErrors: errors name entries that the network makes impossible.
 func TestWrittenErrors(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"mark, args: {x: $leaf}", "mark, args: {x: $host-address}", "l1: table I.rules, entry 1 of the manifest: x: 167772417 does not fit 8 bits"},

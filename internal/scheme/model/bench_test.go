@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// BenchmarkHop is a packet through a native switch, in and out.
+// BenchmarkHop measures the ingress and egress of a native switch for one packet.
 func BenchmarkHop(b *testing.B) {
 	for _, name := range []string{"ecmp", "letflow", "presto", "drill", "qall-pkt", "qall-poly3", "qdaps", "conga", "hermes", "drill+rlb"} {
 		b.Run(name, func(b *testing.B) {

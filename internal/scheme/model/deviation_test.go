@@ -34,11 +34,11 @@ func hardwareModel(t *testing.T, cfg model.Config, n int) *model.Switch {
 	return m
 }
 
-// ticks is a time of so many 1024 ns.
+// ticks returns a time of n ticks of 1024 ns.
 func ticks(n int64) model.Time { return (*model.Hardware).Clock(&model.Hardware{}, n*1024) }
 
-// TestHardwareClock: 1024 ns, which wrap after 2^32 of them; times are rounded,
-// not cut off.
+// TestHardwareClock: 1024 ns, which wrap after 2^32 ticks; times are rounded, not
+// truncated.
 func TestHardwareClock(t *testing.T) {
 	h := &model.Hardware{}
 	if got := h.Clock(2047) - h.Clock(1024); got != 0 {
@@ -54,7 +54,7 @@ func TestHardwareClock(t *testing.T) {
 	}
 }
 
-// TestEvenChoice: of 4096 draws each of n paths has 4096/n, to one.
+// TestEvenChoice: each of n paths gets 4096/n of 4096 draws, within one draw.
 func TestEvenChoice(t *testing.T) {
 	for n := 1; n <= 16; n++ {
 		next := uint64(0)
@@ -139,8 +139,8 @@ func TestCongestedFlowsMove(t *testing.T) {
 	}
 }
 
-// TestMemoryBeforeComparison: what DRILL remembers is the least of those drawn,
-// not of all that it looked at.
+// TestMemoryBeforeComparison: DRILL remembers the shortest of the drawn queues, not of
+// all queues that it compared.
 func TestMemoryBeforeComparison(t *testing.T) {
 	draws := []uint64{}
 	m := hardwareModel(t, model.Config{
@@ -199,7 +199,7 @@ func TestOrderIsKept(t *testing.T) {
 	}
 }
 
-// TestFilterFades: a full link comes to 256 and is forgotten with the time
+// TestFilterFades: a full link reads 256 and decays with the time
 // constant, which is 2^window us within a factor of 1.42.
 func TestFilterFades(t *testing.T) {
 	for _, link := range []uint64{1e9, 10e9, 25e9, 40e9, 100e9} {

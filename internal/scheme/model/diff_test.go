@@ -15,7 +15,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// packets is how many packets a scheme is compared on: 20,000, 100,000 if P4LB_LONG
+// packets is the number of packets of a comparison: 20,000, 100,000 if P4LB_LONG
 // is set, and fewer with -short.
 func packets() int {
 	switch {
@@ -124,7 +124,7 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// composed are all rows that can be composed.
+// composed returns all rows that can be composed.
 func composed() (list []codegen.Row) {
 	for _, g := range []string{"flow", "flowlet", "flowcell", "adaptive", "packet"} {
 		for _, s := range []string{"none", "weights", "queue", "occupancy", "behaviour", "fitted", "piggyback", "utilisation", "degree", "delay", "one-way", "marks", "classes", "echo"} {
@@ -165,7 +165,7 @@ func TestCompositions(t *testing.T) {
 	}
 }
 
-// traffic is random packets with all that has to be got through: idle gaps,
+// traffic generates random packets with all difficult cases: idle gaps,
 // bursts, flows that share a slot, all queues full, a dead port, the wrap of
 // the clock.
 type traffic struct {
@@ -233,7 +233,7 @@ func (tr *traffic) setPattern(table string) {
 	tr.model.SetPattern(coeff)
 }
 
-// multicast sends what floods from a port to two others.
+// multicast sends flooded packets of a port to two other ports.
 func (tr *traffic) multicast(port int) {
 	group := uint32(1000 + port)
 	replicas := []dataplane.Replica{{Port: uint32(firstPort + port%tr.n)}, {Port: hostPort + 1, Instance: 1}}
@@ -310,7 +310,7 @@ func (tr *traffic) run(count int) {
 	tr.runUntil(tr.now + 10_000)
 }
 
-// without takes a port out of all groups.
+// without removes a port from all groups.
 func (tr *traffic) without(port int) {
 	for len(tr.rounds) > 0 {
 		tr.runUntil(tr.now + 10)
@@ -346,7 +346,7 @@ func (tr *traffic) step(mean uint64) {
 	tr.send(tr.packet())
 }
 
-// anyGroup is one of the groups, at random.
+// anyGroup returns a random group.
 func (tr *traffic) anyGroup() int {
 	return tr.firstGroup() + tr.rnd.IntN(len(tr.groups)-tr.firstGroup())
 }
@@ -359,7 +359,7 @@ func (tr *traffic) length() int {
 	return 64 + tr.rnd.IntN(1437)
 }
 
-// packet is a random one.
+// packet returns a random packet.
 func (tr *traffic) packet() model.Packet {
 	gid := tr.anyGroup()
 	flows := tr.flows[gid]
@@ -387,7 +387,7 @@ func (tr *traffic) packet() model.Packet {
 		if s == "piggyback" {
 			p.Overlay.CE, p.Overlay.FbMetric = uint8(tr.rnd.IntN(8)), uint8(tr.rnd.IntN(8))
 		} else {
-			// That leaf's clock is ahead, each by its own.
+			// The clock of each leaf is ahead by another offset.
 			ahead := model.Time(1+from) << 40
 			p.Overlay.Sent = tr.wrapped().After(ahead - tr.units(50+tr.some(300)))
 			if tr.rnd.IntN(6) > 0 { // else that leaf has not measured our path
@@ -398,7 +398,7 @@ func (tr *traffic) packet() model.Packet {
 	return p
 }
 
-// news lets now and then something arrive that is no packet.
+// news sometimes delivers an event other than a packet.
 func (tr *traffic) news() {
 	gid := tr.anyGroup()
 	ports := tr.groups[gid].Ports

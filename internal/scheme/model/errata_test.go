@@ -226,7 +226,7 @@ func rlbRig(t *testing.T, guard string, set map[string]string, rtts ...uint32) *
 	return r
 }
 
-// warn expects ports to be paused for long.
+// warn marks ports as paused for a long time.
 func (r *rig) warn(slots ...int) {
 	r.t.Helper()
 	for _, slot := range slots {
@@ -234,7 +234,7 @@ func (r *rig) warn(slots ...int) {
 	}
 }
 
-// sendRounds sends a packet and lets it come round until it leaves; it returns
+// sendRounds sends a packet and lets it recirculate until it leaves; it returns
 // the path and the number of recirculations.
 func (r *rig) sendRounds(p model.Packet) (slot, rounds int) {
 	r.t.Helper()
@@ -259,7 +259,7 @@ func TestErratumRLB1_Bounded(t *testing.T) {
 			if slot != turn%n {
 				t.Errorf("%d paths, all warned: path %d is left for %d, want the first choice", n, turn%n, slot)
 			}
-			// All but the slowest path have a much slower one next to them.
+			// The next slower path of each path, except the last, is much slower.
 			if want := 5; turn%n == 0 && rounds != want {
 				t.Errorf("%d rounds, want the limit of %d", rounds, want)
 			}
@@ -268,7 +268,7 @@ func TestErratumRLB1_Bounded(t *testing.T) {
 }
 
 func TestErratumRLB2_LowerBound(t *testing.T) {
-	// d*C is 2 us * 40 Gb/s = 10,000 bytes: no warning up to there.
+	// d*C is 2 us * 40 Gb/s = 10,000 bytes: no warning up to this length.
 	r := rlbRig(t, "rlb", map[string]string{"link": "40G", "delay": "2us", "predict": "threshold"}, 100, 100)
 	for bytes := 1000; bytes <= 11_000; bytes += 1000 {
 		before := r.notices
@@ -329,8 +329,8 @@ func TestErratumRLB6_RecirculationDelay(t *testing.T) {
 	}
 }
 
-// Eq. 6 holds an accumulated delay against a difference of RTTs; owd halves
-// that.
+// Eq. 6 compares an accumulated delay with a difference of RTTs; owd halves the
+// difference.
 func TestErratumRLB7_RTTDifference(t *testing.T) {
 	for owd, want := range map[string]int{"false": 4, "true": 2} {
 		r := rlbRig(t, "rlb-star", rlb("rc", "9", "owd", owd), 100, 140)
@@ -566,7 +566,7 @@ func TestReportedLoadHolds(t *testing.T) {
 	})
 }
 
-// A link that nothing is sent along any more fades once its report is overdue.
+// The load of an idle link decays once its report is overdue.
 func TestReportedLoadFades(t *testing.T) {
 	r := rigOf(t, "hula", codegen.Params{Role: "tor", Set: map[string]string{"link": "200Mbps"}}, 2, nil)
 	r.now = 5000
@@ -749,7 +749,7 @@ func TestErratumRLB12_Suboptimal(t *testing.T) {
 	}
 }
 
-// With relays a warning goes on to the switch that the last packet for its port came from,
+// With relays a warning is passed on to the switch that sent the last packet for its port,
 // as often as it says, and a clear does not.
 func TestErratumRLB13_Relay(t *testing.T) {
 	r := rlbRig(t, "rlb", rlb("relay", "3"), 100, 110)

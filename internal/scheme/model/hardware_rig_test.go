@@ -45,8 +45,8 @@ func bakedOf(m manifest.Manifest) []manifest.Table {
 	return list
 }
 
-// hardwareClock is the time in ns, somewhere in the tick. Filters know times
-// that exactly, models do not.
+// hardwareClock is the time in ns, at any point within a tick. Filters use this exact
+// time, models do not.
 func (r *rig) hardwareClock() time.Duration {
 	ns := time.Duration(r.now) << 10
 	if !r.filtered() {
@@ -114,7 +114,7 @@ func (r *rig) equip() {
 	}
 }
 
-// bake fills a table that is computed in advance.
+// bake fills a table with precomputed values.
 func (r *rig) bake(table string, b *manifest.Baked) {
 	r.t.Helper()
 	key := make([]int, len(b.Keys))
@@ -150,7 +150,7 @@ func (r *rig) ends(args map[string]uint64, ends []int) {
 	}
 }
 
-// parameter is one of the manifest.
+// parameter returns a parameter of the manifest.
 func (r *rig) parameter(name string) int64 {
 	r.t.Helper()
 	for _, v := range r.man.Parameters {
@@ -162,7 +162,7 @@ func (r *rig) parameter(name string) int64 {
 	return 0
 }
 
-// rate makes 256 of a full link.
+// rate returns the scale with which a full link reads 256.
 func (r *rig) rate() dataplane.FilterSpec {
 	link, window := float64(r.parameter("link"))/8e9, 1000*math.Exp2(float64(r.parameter("window")))
 	shift := int(math.Max(0, math.Round(math.Log2(link*window/256))))
@@ -263,7 +263,7 @@ func (r *rig) hardwareProbe(b []byte, p model.Probe) []byte {
 	return append(b, p.Hop, 9, 0, 0, 0, 0)
 }
 
-// compareProbe compares one that continues.
+// compareProbe compares a forwarded probe.
 func (r *rig) compareProbe(got []byte, want model.Probe) {
 	r.t.Helper()
 	if r.man.Signal == "utilisation" && uint32(binary.BigEndian.Uint16(got[2:])) != want.Util ||
@@ -272,7 +272,7 @@ func (r *rig) compareProbe(got []byte, want model.Probe) {
 	}
 }
 
-// someUtil returns a utilisation that a probe may have met.
+// someUtil returns a random utilisation for a probe.
 func (tr *traffic) someUtil() uint32 {
 	if tr.hw != nil {
 		return uint32(tr.rnd.IntN(8) * 40)
@@ -280,7 +280,7 @@ func (tr *traffic) someUtil() uint32 {
 	return uint32(tr.some(400) * 100)
 }
 
-// units is a time of so many µs, or ticks.
+// units returns a time of n µs, or n ticks.
 func (r *rig) units(n int) model.Time {
 	if r.hw != nil {
 		return model.Time(n) << 16
@@ -288,7 +288,7 @@ func (r *rig) units(n int) model.Time {
 	return model.Time(n)
 }
 
-// close says in all copies of RLB*'s warnings that the switch behind a port has
+// close records in all copies of RLB*'s warnings that the switch behind a port has
 // failed, or works again.
 func (r *rig) close(port int, failed bool) {
 	r.t.Helper()
@@ -303,7 +303,7 @@ func (r *rig) close(port int, failed bool) {
 	}
 }
 
-// rezero sets what RLB counts to 0, whatever is under way.
+// rezero sets RLB's counters to 0, regardless of packets in the switch.
 func (r *rig) rezero() {
 	r.t.Helper()
 	for _, register := range []string{"ig_in", "ig_out", "eg_out"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// briefly are parameters with which everything happens in a short time, in whole
+// briefly are parameters that shorten all times, in whole
 // tens of ticks.
 func briefly(row codegen.Row) map[string]string {
 	set := map[string]string{}
@@ -86,7 +86,7 @@ func hardwareSchemes(t *testing.T, arch string) []scheme {
 	return list
 }
 
-// goldens are the rows that there are programs of for an architecture.
+// goldens returns the rows with programs for an architecture.
 func goldens(t *testing.T, arch string) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob("../../../p4src/" + arch + "/*.p4")
@@ -99,7 +99,7 @@ func goldens(t *testing.T, arch string) (names []string) {
 	return names
 }
 
-// hardwarePackets is how many packets a row is compared on.
+// hardwarePackets is the number of packets of a comparison.
 func hardwarePackets() int {
 	if n := packets(); n < 100_000 {
 		return n / 5
@@ -146,8 +146,7 @@ func TestHardwareCompositions(t *testing.T) {
 	}
 }
 
-// TestHardwareIdlePaths: HULA goes over from a path that has failed to one that
-// is as idle.
+// TestHardwareIdlePaths: HULA moves from a failed path to one that is as idle.
 func TestHardwareIdlePaths(t *testing.T) {
 	r := newRig(t, scheme{"hula", codegen.Params{Arch: "tna", Ports: 4, Role: "tor", Set: map[string]string{"tfail": "205us"}}}, 1)
 	g := groupOf(4)

@@ -41,7 +41,7 @@ func (r *rig) flood(p model.Probe, port int) {
 	}
 	for _, o := range slices.Clone(r.out) {
 		r.sw.Enqueued(o.Packet, 0, r.clock())
-		// A probe is a packet among others to the measurement.
+		// The measurement counts a probe like any packet.
 		d := model.Departure{Port: int(o.Port), Len: len(b), Packet: &model.Packet{Group: -1}}
 		r.queues[int(o.Port)].items = append([]*item{}, r.queues[int(o.Port)].items...)
 		out := r.sw.Egress(o.Packet, 0, r.clock(), nil)

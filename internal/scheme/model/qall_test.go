@@ -19,7 +19,7 @@ var eq8to10 = map[int][]float64{
 	3: {.186, .892, -1.446, -2.514, 18.873, 3.472, 1.654, -22.944, -58.49, -2.254},
 }
 
-// float is a polynomial at fractions l and t.
+// float evaluates a polynomial at the fractions l and t.
 func float(degree int, l, t float64) float64 {
 	var sum float64
 	for k, e := range fitting.Terms(degree) {
@@ -89,7 +89,7 @@ func TestErratumQALL3_Fractions(t *testing.T) {
 			for us := model.Time(1); us <= 10_000; us += 1250 {
 				got := float64(r.congestion(l, us)) / 100
 				lf, tf := float64(l)/256, math.Floor(float64(us)*255/10_000)/256
-				// Each of the coefficients was cut by up to .01.
+				// Each coefficient was rounded down by up to .01.
 				want, slack := max(0, float(degree, lf, tf)), .011*float64(len(eq8to10[degree]))
 				if got > 0 && math.Abs(got-want) > slack || got == 0 && want > slack {
 					t.Errorf("degree %d: C(%.3f, %.3f) is %.2f, the paper's polynomial %.3f", degree, lf, tf, got, want)
@@ -332,7 +332,7 @@ func TestErratumQALLAlg1_Destination(t *testing.T) {
 	}
 }
 
-// tcp is a packet to a group.
+// tcp returns a packet to a group.
 func tcp(gid int, sport uint16) model.Packet {
 	return model.Packet{Flow: model.Flow{Src: 1, Dst: groupNet(gid) + 9, Protocol: 6, Sport: sport, Dport: 80}, Len: 100, In: hostPort, Group: gid}
 }

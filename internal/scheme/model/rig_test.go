@@ -64,7 +64,7 @@ type queue struct {
 	free     model.Time // when the next packet may leave
 }
 
-// depth is how full the queue is: of packets, or of cells.
+// depth returns the length of the queue in packets or cells.
 func (q *queue) depth() (n int) {
 	for _, it := range q.items {
 		n += it.cells
@@ -174,7 +174,7 @@ func (r *rig) mirror() {
 	}
 }
 
-// newModel makes the model that a manifest describes.
+// newModel returns the model that a manifest describes.
 func newModel(t testing.TB, man manifest.Manifest, p codegen.Params, random func(lo, hi uint64) uint64) *model.Switch {
 	t.Helper()
 	cfg := model.Config{
@@ -208,7 +208,7 @@ func newModel(t testing.TB, man manifest.Manifest, p codegen.Params, random func
 	return m
 }
 
-// some is a random number from 0 to n-1, coarsely if that is wanted.
+// some returns a random number from 0 to n-1; coarse ones are multiples of a step.
 func (r *rig) some(n int) int {
 	v := r.rnd.IntN(n)
 	if r.coarse {
@@ -237,8 +237,8 @@ func (r *rig) replay(lo, hi uint64) uint64 {
 	return d.v
 }
 
-// clock is the time as the embedded switch takes it; it continues where the
-// 48 bits of the program's clock wrap.
+// clock is the time of the embedded switch; it continues where the 48 bits of the
+// program's clock wrap.
 func (r *rig) clock() time.Duration {
 	if r.hw != nil {
 		return r.hardwareClock()
@@ -246,7 +246,7 @@ func (r *rig) clock() time.Duration {
 	return time.Duration(r.now) * time.Microsecond
 }
 
-// wrapped is the time as the program sees it.
+// wrapped is the time that the program reads.
 func (r *rig) wrapped() model.Time { return r.hw.Clock(r.clock().Nanoseconds()) }
 
 // add adds an entry to a table, with arguments by name; missing ones are 0.
@@ -391,14 +391,14 @@ func (r *rig) setPort(port, capacity int, service model.Time) {
 	}
 }
 
-// send lets a packet arrive and compares what becomes of it. It returns the
+// send delivers a packet and compares the results. It returns the
 // path taken, -1 if the packet has but one way or recirculates again.
 func (r *rig) send(p model.Packet) int {
 	r.packets++
 	return r.decide(r.sw.Receive(uint32(p.In), r.frame(p), r.clock()), p)
 }
 
-// decide lets a packet pass ingress, for the first time or once more.
+// decide passes a packet through ingress, for the first time or again.
 func (r *rig) decide(pkt *dataplane.Packet, p model.Packet) int {
 	r.came = pkt.Len()
 	out := r.sw.Ingress(pkt, r.clock(), r.out[:0])
@@ -448,7 +448,7 @@ func (r *rig) decide(pkt *dataplane.Packet, p model.Packet) int {
 // portAgain is where packets recirculate (the manifest's virtual port).
 const portAgain = 501
 
-// again lets a packet recirculate.
+// again recirculates a packet.
 func (r *rig) comeAgain(it *item) int {
 	r.out = r.sw.Egress(it.p, 0, r.clock(), r.out[:0])
 	if len(r.out) != 1 || r.out[0].Kind != dataplane.ToIngress {
@@ -474,7 +474,7 @@ func (r *rig) enqueue(o dataplane.Outcome, p model.Packet) {
 	r.model.Enqueued(int(o.Port), q.depth())
 }
 
-// runUntil lets everything happen that happens up to a time, in order.
+// runUntil processes all events up to a time, in order.
 func (r *rig) runUntil(end model.Time) {
 	for {
 		var next *queue
@@ -507,7 +507,7 @@ func (r *rig) runUntil(end model.Time) {
 	r.now = max(r.now, end)
 }
 
-// depart lets the first packet of a queue leave and compares the report.
+// depart removes the first packet of a queue and compares the report.
 func (r *rig) depart(q *queue) {
 	it := q.items[0]
 	q.items = q.items[1:]
@@ -540,7 +540,7 @@ func (r *rig) depart(q *queue) {
 	slices.SortStableFunc(r.reports, func(a, b *item) int { return int(a.due) - int(b.due) })
 }
 
-// comeRound lets a report pass its virtual port and ingress.
+// comeRound passes a report through its virtual port and ingress.
 func (r *rig) comeRound(it *item) {
 	r.out = r.sw.Egress(it.p, 0, r.clock(), r.out[:0])
 	if len(r.out) != 1 || r.out[0].Kind != dataplane.ToIngress {
@@ -556,7 +556,7 @@ func (r *rig) comeRound(it *item) {
 	r.learnt++
 }
 
-// compareRegisters compares all that both sides remember.
+// compareRegisters compares the state of both sides.
 func (r *rig) compareRegisters() {
 	r.t.Helper()
 	for _, reg := range r.man.Registers {
@@ -616,7 +616,7 @@ func (r *rig) leave(port, met, bytes int) {
 	}
 }
 
-// cell reads a register of the program, which the model must agree with.
+// cell reads a register of the program and checks that the model has the same value.
 func (r *rig) cell(register string, index int) uint64 {
 	r.t.Helper()
 	cells, err := r.sw.RegisterCells(register, nil)

@@ -62,7 +62,7 @@ func checkShares(t *testing.T, taken []int, share []float64) {
 	}
 }
 
-// equal is n equal shares.
+// equal returns n equal shares.
 func equal(n int) []float64 {
 	s := make([]float64, n)
 	for i := range s {
@@ -117,7 +117,7 @@ func (r *rig) programTaken() []int {
 	return taken
 }
 
-// groupOf is a group of n ports.
+// groupOf returns a group of n ports.
 func groupOf(n int) model.Group {
 	var g model.Group
 	for i := range n {
@@ -126,7 +126,7 @@ func groupOf(n int) model.Group {
 	return g
 }
 
-// rigOf is a rig with one group of n paths.
+// rigOf returns a rig with one group of n paths.
 func rigOf(t *testing.T, name string, p codegen.Params, n int, weights []uint32) *rig {
 	t.Helper()
 	p.Ports = n

@@ -7,7 +7,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// frame is a packet on the wire.
+// frame returns the bytes of a packet.
 func (r *rig) frame(p model.Packet) []byte {
 	if cap(r.bytes) < p.Len {
 		r.bytes = make([]byte, max(p.Len, 1500))
@@ -83,7 +83,7 @@ func checksum(b []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// compareNotice lets a CNM leave and compares it.
+// compareNotice sends a CNM and compares it.
 func (r *rig) compareNotice(o dataplane.Outcome, p model.Packet, want model.Notice) {
 	r.t.Helper()
 	r.notices++

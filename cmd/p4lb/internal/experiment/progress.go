@@ -62,7 +62,7 @@ func (p *labProgress) ended(now lab.Progress) {
 	p.Set(now.Done, fmt.Sprintf("%.2f M hops/s", float64(p.hops)/time.Since(p.began).Seconds()/1e6))
 }
 
-// close ends the showing.
+// close stops the display.
 func (p *labProgress) close() {
 	close(p.stop)
 	p.stopped.Wait()

@@ -58,7 +58,7 @@ func try(t *testing.T, verb func(*cli.Console) *cobra.Command, args ...string) (
 	return stdout.String(), code, err
 }
 
-// Mistakes of the command line are found before a network is looked for: with exit code
+// Invalid command lines fail before p4lb looks for a network, with exit code
 // 2 and the value that is wrong.
 func TestUsage(t *testing.T) {
 	t.Chdir(t.TempDir())
