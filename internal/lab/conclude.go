@@ -259,7 +259,7 @@ func undecidable(metric string, rows ...*Row) string {
 // cautions returns warnings about rows: too many unfinished flows, only one of several paths
 // used, or source ports that senders choose but the scheme ignores.
 func (c *Comparison) cautions() []string {
-	var lost, none, single, portless []string
+	var lost, none, loops, single, portless []string
 	for _, r := range c.Rows {
 		if len(r.Runs) == 0 {
 			continue
@@ -270,6 +270,9 @@ func (c *Comparison) cautions() []string {
 			if u == 100 {
 				none = append(none, name+r.Runs[0].why())
 			}
+		}
+		if n := r.Runs[0].Lost[noRound]; n > 0 && r.unfinished() < 100 {
+			loops = append(loops, fmt.Sprintf("%s (%s packets%s)", name, thousands(float64(n)), r.Runs[0].lastRounds()))
 		}
 		if r.Case.Transport.Sprays() && r.Scheme.IgnoresPorts() {
 			portless = append(portless, name)
@@ -284,6 +287,9 @@ func (c *Comparison) cautions() []string {
 	}
 	if len(lost) > 0 {
 		lines = append(lines, "No verdict: more than 1 % of the flows did not finish with "+andList(lost)+"; their completion times are lower bounds.")
+	}
+	if len(loops) > 0 {
+		lines = append(lines, "Packets loop in switches until no round is left, with "+andList(loops)+".")
 	}
 	if len(single) > 0 {
 		lines = append(lines, "One path only: "+andList(single)+". Such a row has nothing to balance, so a comparison with it shows no effect of load balancing.")
@@ -314,6 +320,15 @@ func (r *Result) why() string {
 		return ""
 	}
 	return ": " + strings.Join(parts, "; ")
+}
+
+// lastRounds returns the alert about a packet without a round left, after a colon.
+func (r *Result) lastRounds() string {
+	i := slices.IndexFunc(r.Alerts, func(text string) bool { return strings.Contains(text, noRound) })
+	if i < 0 {
+		return ""
+	}
+	return ": " + r.Alerts[i]
 }
 
 // thousands formats a count with thousands separators, such as 1,010.

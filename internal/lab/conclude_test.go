@@ -69,6 +69,13 @@ func TestNothingFinished(t *testing.T) {
 	if want := "No flow finished with mine: 1,230 packets lost (program); nothing fills the table I.routes: every packet takes its default action."; len(lines) != 2 || lines[0] != want {
 		t.Errorf("%q\nwant %q first", lines, want)
 	}
+	other := c.Rows[1].Runs[0]
+	other.Lost = map[string]int64{"no round left": 1230}
+	other.Alerts = []string{"a flow waits", "a packet of port 1 has no round left"}
+	if lines := c.cautions(); lines[len(lines)-1] != "Packets loop in switches until no round is left, with ecmp (1,230 packets: a packet of port 1 has no round left)." {
+		t.Errorf("%q", lines)
+	}
+	other.Lost, other.Alerts = nil, nil
 	r.Lost, r.Alerts = nil, nil
 	if lines := c.cautions(); lines[0] != "No flow finished with mine." {
 		t.Errorf("%q", lines)

@@ -63,10 +63,12 @@ func deployDirect(_ context.Context, r *running) (deployment, error) {
 	changes := slices.ContainsFunc(r.Case.Faults, func(f spec.Fault) bool { return f.Down || f.Known })
 	d := directDeployment{map[string]*configured{}}
 	for i, s := range r.planned.Switches {
+		drops := &[bmv2.DropReasons]int64{}
+		r.drops = append(r.drops, drops)
 		cpu, seed := uint32(s.CPUPort), r.Seed+uint64(i)
 		sw, err := chance.load(s.Pipeline.Config, dataplane.Options{
 			CPU: &cpu, Looped: s.Looped(), Priorities: s.Pipeline.Manifest.Queues, Random: dataplane.Uniform(rand.NewPCG(seed, seed)),
-			Digest: func(d dataplane.Digest) { r.passDigest(s.Name, d) }, Dropped: func(uint32, bmv2.DropReason) {},
+			Digest: func(d dataplane.Digest) { r.passDigest(s.Name, d) }, Dropped: func(_ uint32, why bmv2.DropReason) { drops[why]++ },
 		})
 		if err != nil {
 			return nil, fmt.Errorf("deploying %s: %w", s.Name, err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/p4lb/p4lb/fitting"
+	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/lab/spec"
@@ -236,6 +237,7 @@ type running struct {
 	alerts   []string
 	failed   error // error of an event
 	unturned overRounds
+	drops    []*[bmv2.DropReasons]int64 // drops of programs by reason, for each planned switch; nil: not counted
 	recovery recovery
 	reported map[string]float64                // metrics from the caller's Recorder
 	onDigest map[string]func(dataplane.Digest) // by switch name
@@ -270,6 +272,10 @@ func (r *running) passDigest(sw string, d dataplane.Digest) {
 		r.net.Switch(sw).Later(func() { f(d) })
 	}
 }
+
+// noRound is the reason for the loss of packets that their switch recirculated, resubmitted or
+// cloned too often.
+const noRound = "no round left"
 
 // packetEnded records a packet that its switch dropped after too many rounds.
 func (r *running) packetEnded(e dataplane.Ended) {
@@ -539,7 +545,7 @@ func (r *running) result(fit *fitting.Fit) *Result {
 	}
 	res := r.blankResult()
 	res.Hops, res.Elapsed, res.Metrics, res.Plots, res.Alerts = r.net.Hops(), end, m.values(), r.plots(r.sampler.plots()), r.alerts
-	lost := map[string]int64{"no round left": r.unturned.n}
+	lost := map[string]int64{noRound: r.unturned.n}
 	for _, why := range sim.Reasons() {
 		lost[why.String()] = r.net.Lost(why).Packets
 	}
@@ -548,6 +554,7 @@ func (r *running) result(fit *fitting.Fit) *Result {
 		res.Lost = lost
 	}
 	if res.Metrics["unfinished"] == 100 {
+		res.Alerts = append(res.Alerts, r.losses()...)
 		res.Alerts = append(res.Alerts, r.emptyTables()...)
 	}
 	if r.unturned.least != "" {
@@ -608,6 +615,35 @@ func (r *running) emptyTables() []string {
 	return lists.Map(plan.Empty(), func(table string) string {
 		return fmt.Sprintf("nothing fills the table %s: every packet takes its default action", table)
 	})
+}
+
+// goesRound is the mean number of switches that a packet passes above which entries form a loop.
+const goesRound = 16
+
+// losses names the switches at which packets end: loops between switches, ports that do not
+// exist, and the switch whose program drops most packets.
+func (r *running) losses() (list []string) {
+	if n := r.net.Began().Packets; n > 0 && r.net.Hops() > goesRound*n {
+		list = append(list, fmt.Sprintf("each packet passes %d switches: it goes round between them", r.net.Hops()/n))
+	}
+	for _, s := range r.net.Switches() {
+		if n := s.Counters().NoPort; n > 0 {
+			list = append(list, fmt.Sprintf("%s sends %d packets to ports without a link", s.Name, n))
+		}
+	}
+	var most int64
+	var where string
+	for i, drops := range r.drops {
+		for why, n := range drops {
+			if why := bmv2.DropReason(why); n > most && why != bmv2.EndCopy {
+				most, where = n, fmt.Sprintf("most drops are at %s (%v)", r.planned.Switches[i].Name, why)
+			}
+		}
+	}
+	if where != "" {
+		list = append(list, where)
+	}
+	return list
 }
 
 // classOf returns the index of the class for flows of a size.

@@ -379,7 +379,8 @@ type switchCounters struct {
 	Recirculated int64 // packets that entered ingress once more
 	Copies       int64 // copies of packets
 	CopyBytes    int64
-	MaxBuffer    int // most bytes in use at a time
+	NoPort       int64 // packets to ports that do not exist
+	MaxBuffer    int   // most bytes in use at a time
 
 	Reordered          int64 // packets that waited in a queue paused by ConWeave
 	ReorderingTimeouts int64 // paused queues that were resumed without a TAIL packet

@@ -138,6 +138,7 @@ func (s *Switch) enqueue(p *Packet, number int) {
 	}
 	o := s.Port(number)
 	if o == nil {
+		s.count.NoPort++
 		s.end(p, noPort)
 		return
 	}
@@ -270,6 +271,7 @@ func (s *Switch) depart(p *Packet, o *Port) {
 		o.transmit(p)
 	default:
 		if o.link == nil {
+			s.count.NoPort++
 			s.end(p, noPort)
 			return
 		}

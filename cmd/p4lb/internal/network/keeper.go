@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -15,8 +16,10 @@ import (
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/cli"
 	"github.com/p4lb/p4lb/cmd/p4lb/internal/view"
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/deployed"
 	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
 	"github.com/p4lb/p4lb/internal/controller/report"
 	"github.com/p4lb/p4lb/internal/controller/target"
 	"github.com/p4lb/p4lb/internal/controller/task"
@@ -318,7 +321,8 @@ const (
 type loss struct {
 	pairs  int
 	failed []ping.Result
-	err    error // the check itself has failed
+	drops  string // switches that dropped packets, with the main reason of each
+	err    error  // the check itself has failed
 }
 
 // verify sends packets between all pairs of leaves that the links connect. It
@@ -339,7 +343,54 @@ func (k *keeper) verify(ctx context.Context, r *report.Report) *loss {
 		failed = k.overTCP(ctx, s, pairs, list)
 	}
 	r.Elapsed += time.Since(begin)
-	return &loss{len(pairs), failed, err}
+	l := &loss{pairs: len(pairs), failed: failed, err: err}
+	if len(failed) > 0 {
+		l.drops = k.drops(ctx)
+	}
+	return l
+}
+
+// mostDropping is the maximum number of switches that a message about lost packets names.
+const mostDropping = 4
+
+// drops lists switches that have dropped packets, with the main reason of each, as in "l1
+// dropped 5 (no entry)", and switches in which packets still circulate. Some targets do not
+// count drops.
+func (k *keeper) drops(ctx context.Context) string {
+	var list []string
+	for _, s := range k.plan.Switches {
+		e, err := k.target.Endpoint(s.Name)
+		meter, ok := e.Registers.(registers.Meter)
+		if err != nil || !ok {
+			continue
+		}
+		counts, err := meter.PortCounts(ctx)
+		if err != nil {
+			continue
+		}
+		var sums [bmv2.DropReasons]uint64
+		for i := range counts {
+			for why, n := range counts[i].Lost() {
+				sums[why] += n
+			}
+		}
+		q, ok := e.Registers.(interface {
+			QueuesEmpty(ctx context.Context) (bool, error)
+		})
+		if ok {
+			if empty, err := q.QueuesEmpty(ctx); err == nil && !empty {
+				list = append(list, "packets circulate in "+s.Name)
+				continue
+			}
+		}
+		if n := slices.Max(sums[:]); n > 0 {
+			list = append(list, fmt.Sprintf("%s dropped %d (%v)", s.Name, n, bmv2.DropReason(slices.Index(sums[:], n))))
+		}
+	}
+	if len(list) > mostDropping {
+		list = append(list[:mostDropping], "…")
+	}
+	return strings.Join(list, ", ")
 }
 
 // overTCP repeats the check over TCP, because a program may drop ICMP. It returns
@@ -409,10 +460,14 @@ func (j *deployJob) lossError(lost *loss) error {
 	for _, f := range lost.failed {
 		names = append(names, f.From+" to "+f.To)
 	}
+	dropped := ""
+	if lost.drops != "" {
+		dropped = lost.drops + "; "
+	}
 	return &cli.Failure{
 		Code: cli.ExitRefused,
 		Err:  fmt.Errorf("no packets pass between %d of %d pairs of hosts: %s", len(lost.failed), lost.pairs, abbreviated(names)),
-		Hint: lostAt(lost.failed) + "p4lb ping --all shows every pair; a program of your own may forward other packets than IPv4",
+		Hint: lostAt(lost.failed) + dropped + "p4lb ping --all shows every pair; a program of your own may forward other packets than IPv4",
 	}
 }
 
