@@ -28,27 +28,35 @@ func uecSteps(t *sim.Tuning) (steps []sim.Step) {
 }
 
 // TestUECEngines trims packets in switches with programs and with models, of schemes
-// that look at lengths or add headers. Nothing is lost, and both agree.
+// that look at lengths, rates or add headers. Nothing is lost, and both agree, with windows and
+// with credit.
 func TestUECEngines(t *testing.T) {
 	topo := leafSpine(t, uecFabric())
-	for _, scheme := range []string{"ecmp", "rps", "drill", "letflow", "conga", "presto", "hula", "qall-poly3", "drill+rlb", "pdlb", "packet-queue-least", "ar", "ar-flowlet"} {
-		for _, entropy := range []sim.Entropy{sim.EntropyFlow, sim.EntropyREPS} {
-			tuning := &sim.Tuning{Entropy: entropy}
+	for i := range topo.Links {
+		if l := &topo.Links[i]; l.A.Node == "s1" || l.B.Node == "s1" {
+			l.Rate /= 4
+		}
+	}
+	for _, scheme := range []string{"ecmp", "rps", "drill", "letflow", "conga", "presto", "hula", "qall-poly3", "drill+rlb", "pdlb", "packet-queue-least", "ar", "ar-flowlet", "packet-drain-least"} {
+		for i, tuning := range []*sim.Tuning{
+			{Entropy: sim.EntropyFlow},
+			{Entropy: sim.EntropyREPS, UEC: sim.UEC{Control: sim.UECCredit, Oversubscription: 2}},
+		} {
 			o := sim.Options{Seed: 3, Trim: true, UntilSent: true, ECN: sim.ECN{ByBDP: true, Dequeue: true}}
 			a := runSteps(t, topo, scheme, o, loadP4, uecSteps(tuning))
 			b := runSteps(t, topo, scheme, o, loadModels, uecSteps(tuning))
 			trimmed := int64(0)
-			for i, f := range a {
+			for j, f := range a {
 				trimmed += f.Trimmed
-				if g := b[i]; f.Finished == 0 || f.Finished != g.Finished || *f.FlowStats != *g.FlowStats {
-					t.Errorf("%s, entropy %d, flow %d: ends at %v with programs, at %v with models", scheme, entropy, i, f.Finished, g.Finished)
+				if g := b[j]; f.Finished == 0 || f.Finished != g.Finished || *f.FlowStats != *g.FlowStats {
+					t.Errorf("%s, tuning %d, flow %d: ends at %v with programs, at %v with models", scheme, i, j, f.Finished, g.Finished)
 				}
 				if f.Received != f.Bytes {
-					t.Errorf("%s, flow %d: %d of %d bytes", scheme, i, f.Received, f.Bytes)
+					t.Errorf("%s, flow %d: %d of %d bytes", scheme, j, f.Received, f.Bytes)
 				}
 			}
 			if trimmed == 0 {
-				t.Errorf("%s, entropy %d: nothing was trimmed", scheme, entropy)
+				t.Errorf("%s, tuning %d: nothing was trimmed", scheme, i)
 			}
 		}
 	}

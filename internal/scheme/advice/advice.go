@@ -54,7 +54,10 @@ func Schemes() []string {
 func families(scheme string) []adviser {
 	var list []adviser
 	for part := range strings.SplitSeq(scheme, "+") {
-		name, _, _ := strings.Cut(part, "-")
+		name, rest, _ := strings.Cut(part, "-")
+		if signal, _, _ := strings.Cut(rest, "-"); signal == "occupancy" || signal == "drain" {
+			name = "ar" // a composition with grades
+		}
 		if i := slices.IndexFunc(advisers, func(a adviser) bool { return a.scheme == name }); i >= 0 {
 			list = append(list, advisers[i])
 		}

@@ -127,7 +127,7 @@ func TestChoices(t *testing.T) {
 // composed returns all rows that can be composed.
 func composed() (list []codegen.Row) {
 	for _, g := range []string{"flow", "flowlet", "flowcell", "adaptive", "packet"} {
-		for _, s := range []string{"none", "weights", "queue", "occupancy", "behaviour", "fitted", "piggyback", "utilisation", "degree", "delay", "one-way", "marks", "classes", "echo"} {
+		for _, s := range []string{"none", "weights", "queue", "occupancy", "drain", "behaviour", "fitted", "piggyback", "utilisation", "degree", "delay", "one-way", "marks", "classes", "echo"} {
 			for _, c := range []string{"hash", "uniform", "round-robin", "sampled", "least", "grid", "best-hop", "ordered", "cautious", "rehash"} {
 				for _, guard := range []string{"none", "rlb", "rlb-star"} {
 					if row, err := codegen.Compose(g, s, c, guard); err == nil {

@@ -13,7 +13,7 @@ func newSignal(s *Switch) signal {
 		return given{s, nothing{}}
 	case "queue":
 		return &queue{Switch: s}
-	case "occupancy":
+	case "occupancy", "drain":
 		return newOccupancy(s)
 	case "behaviour":
 		return newBehaviour(s, &eq4{tau: s.cfg.Tau})
@@ -124,10 +124,11 @@ type occupancy struct {
 	queue
 	grades [3]uint32 // queue lengths, in packets or cells, at which grades 1 to 3 begin
 	paused [512]bool
+	drain  bool // grades are of times, in packets of the group's fastest port
 }
 
 func newOccupancy(s *Switch) *occupancy {
-	o := &occupancy{queue: queue{Switch: s}}
+	o := &occupancy{queue: queue{Switch: s}, drain: s.cfg.Signal == "drain"}
 	for i, share := range s.cfg.Grades {
 		o.grades[i] = s.cfg.QCap * share / 100
 		if s.tofino() {
@@ -149,19 +150,37 @@ func (o *occupancy) grade(length uint32) uint32 {
 
 func (o *occupancy) cost(p *pass, slot int) uint32 {
 	port := o.port(p, slot)
+	length := o.len[port]
 	switch {
 	case o.cfg.QueueNow != nil:
-		g := o.grade(o.cfg.QueueNow(port, p.Flow) / packet)
-		if o.paused[port] {
-			g += gradePaused
-		}
-		return g
+		length = o.cfg.QueueNow(port, p.Flow) / packet
 	case o.tofino():
-		return o.len[port]
-	case o.paused[port]:
-		return o.grade(o.len[port]) + gradePaused
+		return length
 	}
-	return o.grade(o.len[port])
+	g := o.grade(length)
+	if o.drain {
+		g = o.wait(p, port, length)
+	}
+	if o.paused[port] {
+		g += gradePaused
+	}
+	return g
+}
+
+// wait returns the grade of the time until a port has sent one more packet. It is the grade of the
+// queue with which the fastest port of the group takes this time.
+func (o *occupancy) wait(p *pass, port int, length uint32) (grade uint32) {
+	fastest := uint64(math.MaxUint64)
+	for slot := range p.n {
+		fastest = min(fastest, uint64(o.ports[o.port(p, slot)].Service))
+	}
+	wait := (uint64(length) + 1) * uint64(o.ports[port].Service)
+	for _, from := range o.grades {
+		if wait >= fastest*(uint64(from)+1) {
+			grade++
+		}
+	}
+	return grade
 }
 
 // join counts a packet that is about to be queued at a port.
