@@ -143,3 +143,40 @@ func TestAlertOfRounds(t *testing.T) {
 		}
 	}
 }
+
+// The effect of a choice among the others: for a factorial design the mean with its last
+// value minus the mean with its first, for Morris' design the mean of the single steps, in
+// the direction from the first value to the last.
+func TestEffectsAmongChoices(t *testing.T) {
+	for _, c := range []struct {
+		design string
+		levels [][]int
+		values []float64
+		change []float64 // of each choice
+		spread []float64
+	}{
+		{"factorial", [][]int{{0, 0}, {0, 0}, {0, 1}, {1, 0}, {1, 1}}, []float64{10, 10, 12, 14, 20}, []float64{6, 4}, []float64{0, 0}},
+		{"morris", [][]int{{0, 0}, {0, 0}, {1, 0}, {1, 1}, {0, 1}}, []float64{10, 10, 14, 20, 12}, []float64{6, 6}, []float64{2, 0}},
+		{"morris", [][]int{{0, 0}, {0, 1}, {0, 0}, {1, 0}, {0, 1}, {1, 1}}, []float64{10, 12, 10, 14, 12, 20}, []float64{6, 2}, []float64{2, 0}},
+	} {
+		x := load(t, "schemes: [ecmp]\nseeds: 3\nmetrics: [fct-mean]\ntargets:\n - {name: a, metric: fct-mean, of: ecmp, printed: 10}\nvary: {design: "+c.design+", open: {mtu: [1500, 9000], duration: [5ms, 6ms]}}\n")
+		s := &screening{r: &Runner{}, x: x, levels: c.levels}
+		var results []*Comparison
+		for _, v := range c.values {
+			s.all = append(s.all, x)
+			results = append(results, madeUp(t, "ecmp", 1, v, v+1, v+2))
+		}
+		list := s.among(results, 0, Outcome{Target: &x.Targets[0], Load: results[0].Rows[0].Load})
+		if len(list) != 2 {
+			t.Fatalf("%s: %d effects", c.design, len(list))
+		}
+		for k, e := range list {
+			if math.Abs(e.Change.Mean-c.change[k]) > 1e-9 || math.Abs(e.Spread-c.spread[k]) > 1e-9 || !e.Among {
+				t.Errorf("%s: %s changes the mean by %g with spread %g, want %g and %g", c.design, e.Choice, e.Change.Mean, e.Spread, c.change[k], c.spread[k])
+			}
+		}
+		if want := "mtu: 1500 → 9000"; list[0].Choice != want {
+			t.Errorf("the choice is %q, want %q", list[0].Choice, want)
+		}
+	}
+}

@@ -212,6 +212,7 @@ func TestLinksOfRunningNetwork(t *testing.T) {
 	r.want("link set l1-s1 --rate 10Mbps --delay 5ms --loss 1.5% --jitter 1ms", 0, "link l1:2-s1:1: up, 10Mbps, delay 5ms ± 1ms, loss 1.5 %")
 	r.want("link set l1-s1 --delay 7ms", 0, "link l1:2-s1:1: up, 10Mbps, delay 7ms ± 1ms, loss 1.5 %")
 	r.want("link set l1-s1 --loss 0 --jitter 0s", 0, "link l1:2-s1:1: up, 10Mbps, delay 7ms\n")
+	r.want("link set l1-s1 --delay 0s", 0, "link l1:2-s1:1: up, 10Mbps, delay 0s")
 	r.want("link down l1-x9", cli.ExitInput, "x9")
 	r.want("link down l1-s1 l1-x9", cli.ExitInput, "x9")
 	lost("after a mistake", false)
