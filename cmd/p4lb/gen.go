@@ -135,7 +135,7 @@ func (j *genJob) write(list []*scheme.Program) error {
 			for _, a := range t.Actions {
 				names += len(a.Params)
 			}
-			j.c.Say("%s: the paper prints no polynomial of this degree: set the %d coefficients of %s before sending packets: gen --coeffs MODEL.json compiles those of p4lb fit into the program, deploy --coeffs MODEL.json writes them to the table", g.Manifest.Scheme, names, t.Name)
+			j.c.Say("%s: the paper prints no polynomial of this degree, so the %d coefficients of %s are missing. Fit them (p4lb fit -o MODEL.json); then gen --coeffs MODEL.json compiles them into the program, or deploy --coeffs MODEL.json writes them to the table", g.Manifest.Scheme, names, t.Name)
 		}
 	}
 	return nil

@@ -34,8 +34,8 @@ the open compiler p4c, and prints its resources in the form of RLB's Table I: th
 stages of ingress and egress, and for both together SRAM and TCAM blocks, bytes of
 the match crossbars, hash bits, gateways, VLIW instructions and stateful ALUs.
 
-With a FILE.p4, resources measures that program for TNA or T2NA, each of its pipes in a
-line. A program for v1model has no such resources and is refused.
+With a FILE.p4, resources measures that program for TNA or T2NA and prints one line per
+pipe. It refuses programs for v1model, which have no such resources.
 
 The compiler is p4c-barefoot, the Tofino backend of p4lang/p4c, on PATH or named
 by --compiler. -I adds its include folders if it does not find them. If its

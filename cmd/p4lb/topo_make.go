@@ -56,8 +56,8 @@ func newTopoRail(c *cli.Console) *cobra.Command {
 		Short: "Create a rail-optimised network with planes",
 		Long: `Rail creates the network of a training cluster. Each server has a NIC for each rail,
 and NIC i of all servers is at leaf i. The NICs are hosts; the hosts of a server are
-consecutive. Each plane is such a network of its own, and a host has a port in each
-plane: h1.2 is the port of h1 in the second plane.`,
+consecutive. Each plane is a separate network of this kind, and a host has a port in
+each plane: h1.2 is the port of h1 in the second plane.`,
 		Example: `  p4lb topo rail --rails 8 --servers 16 --spines 8 --planes 2 --host-rate 200G -o rails.yaml`,
 		Args:    cli.WantArgs(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

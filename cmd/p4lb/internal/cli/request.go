@@ -64,7 +64,7 @@ func (r *Request) AddFlags(cmd *cobra.Command) {
 	flags.StringVar(&r.Coeffs, "coeffs", "", "coefficients of a fitted scheme: the JSON `FILE` of a model, or runtime to let the controller set them")
 	flags.StringVar(&r.StatePath, "state-path", "", "transport of queue state to ingress: recirc, recirc-cut (copies without payload, not on BMv2), shared, or ghost on Tofino 2 (default recirc; shared for ar on BMv2)")
 	flags.StringVar(&r.Role, "role", "", "role of the switch: leaf, spine, tor, agg or core (default leaf)")
-	flags.StringVar(&r.Errata, "errata", "", "printed keeps the known errors of the paper")
+	flags.StringVar(&r.Errata, "errata", "", "keep the known errors of the paper if `WORD` is printed")
 	flags.BoolVar(&r.IPv6, "ipv6", false, "forward IPv6 beside IPv4")
 	AddArchFlag(cmd, &r.Arch, "architecture of the program (default v1model)")
 	CompleteLater(cmd, "scheme", codegen.Names)

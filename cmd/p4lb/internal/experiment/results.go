@@ -194,8 +194,8 @@ func newResultsVerify(c *cli.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify EXPERIMENT…",
 		Short: "Check the digests of all runs, and repeat a sample of them",
-		Long: `Verify reads all stored runs of experiments, with the rows of flows and links, and checks
-their digests. Then it repeats a sample of the runs and compares the results byte for
+		Long: `Verify reads all stored runs of experiments, including the rows of flows and links, and
+checks their digests. Then it repeats a sample of the runs and compares the results byte for
 byte. Missing runs are not an error.`,
 		Example: `  p4lb results verify qall-bmv2 --sample 5 --store runs`,
 		Args:    cli.WantArgs(1, -1, "experiments: p4lb results list lists them"),

@@ -22,16 +22,16 @@ func NewObserve(c *cli.Console) *cobra.Command {
 		Use:   "observe [SWITCH]... -o FILE [--rows N] [--for TIME]",
 		Short: "Sample ports into a dataset for p4lb fit",
 		Long: `Observe samples the egress ports that lead to other switches, and writes a dataset for
-fitting QALL's congestion index (Section III-B). Each row is a port in a sample, with
-the columns:
+fitting QALL's congestion index (Section III-B). Each row is a port in a sample:
+clock_us, switch, port and these columns:
 
   egress_traffic     rate of the port between two samples, in kbit/s
   occupancy          occupancy of its queue, in percent
   dequeue_interval   time between two packets that left the queue, in us
 
-and clock_us, switch and port. A port without a report since the previous sample has
-no row. The scheme must measure queue behaviour, as qall-pkt does. The paper observes
-the spine switches of a fabric under load.
+A port without a report since the previous sample has no row. The scheme must measure
+queue behaviour, as qall-pkt does. The paper observes the spine switches of a fabric
+under load.
 
 ` + reachHelp,
 		Example: `  p4lb observe s1 s2 -o obs.parquet --rows 200000

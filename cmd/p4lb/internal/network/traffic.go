@@ -56,7 +56,7 @@ the connection to the receiver's last byte. The kernel counts retransmissions,
 timeouts and reordered segments.
 
 --rdma sends each flow as a message of RoCEv2: packets to UDP port 4791 with a BTH, 1024
-bytes of payload and, from flow to flow, the next source port from 10001. Receivers
+bytes of payload, and source port 10000 + n for flow n. Receivers
 acknowledge packets in the order of their sequence numbers and refuse others; the
 sender then goes back to the missing packet. out-of-order counts the packets that
 arrive after a packet that was sent later. The CRC of RoCE (ICRC) is 0.

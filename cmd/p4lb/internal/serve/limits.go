@@ -18,7 +18,7 @@ import (
 const limitHelp = `--limit NAME=N sets one of the limits on the resources of clients:
 
   connections    P4Runtime connections at a time (1024, or fewer if the process may
-                 open fewer files); as many more may wait that have sent nothing yet
+                 open fewer files); as many more may wait before they send data
   thrift         Thrift connections at a time (64, or fewer for the same reason)
   calls          requests and streams of all P4Runtime clients at a time (8192)
   reads          reads among them (1024)

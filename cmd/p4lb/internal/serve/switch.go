@@ -57,10 +57,11 @@ contains commands of simple_switch_CLI (table_add, table_set_default,
 mc_mgrp_create, mirroring_add, register_write and others) or the JSON of runtime
 files in the P4 tutorials.
 
---restore-state starts with the tables, action profiles and meters that the Thrift
-call serialize_state has returned, of this switch or of simple_switch, with the same
-handles. The program must be the same: the state has the digest of its JSON.
-Registers and counters start again, and P4Runtime clients do not see the entries.
+--restore-state restores the tables, action profiles and meters from a file with the
+result of the Thrift call serialize_state, from this switch or from simple_switch.
+Handles stay the same. The program must be the same: the state contains the digest of
+its JSON. Registers and counters start again, and P4Runtime clients do not see the
+entries.
 
 A program for Tofino (TNA, T2NA) runs as on the chip, each port with the program of
 its pipe. Ports 68 to 71 of each pipe, or port 6 on Tofino 2, recirculate. Queue
