@@ -47,7 +47,7 @@ func TestOwnBlocks(t *testing.T) {
 	}
 }
 
-// TestTemplateLines wants an error in a template to have the line of the file.
+// TestTemplateLines: an error in a template has the line of the file.
 func TestTemplateLines(t *testing.T) {
 	err := fs.WalkDir(templates.FS, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || path.Ext(name) != extension {

@@ -58,8 +58,8 @@ func checkRefusal(t *testing.T, err error, blocks ...string) {
 	}
 }
 
-// TestComposedRow wants a composition that is in the catalogue to be that row,
-// with its parameters.
+// TestComposedRow: a composition that is in the catalogue equals that row, with its
+// parameters.
 func TestComposedRow(t *testing.T) {
 	row, err := codegen.Compose("flowlet", "behaviour", "grid", "rlb")
 	if err != nil {
@@ -140,8 +140,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestQThBoundary wants the last incast that leaves a range for Q_th, and not
-// the next one: n*d*C <= Q_PFC, at 40 Gb/s and 2 us 26 senders.
+// TestQThBoundary: the largest accepted incast leaves a range for Q_th, the next one does
+// not: n*d*C <= Q_PFC, which is 26 senders at 40 Gb/s and 2 us.
 func TestQThBoundary(t *testing.T) {
 	row, err := codegen.Lookup("letflow+rlb")
 	if err != nil {

@@ -109,8 +109,8 @@ func TestEveryRow(t *testing.T) {
 	}
 }
 
-// checkManifest wants every register, table and header of the program that
-// needs an explanation to have one, as it is.
+// checkManifest checks that the manifest describes every register, table and header of
+// the program that needs a description.
 func checkManifest(t *testing.T, m manifest.Manifest, config *bmv2.Config) {
 	t.Helper()
 	type array struct {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRooms: a row is generated for as many paths as its architecture has room
-// for and refused beyond, with what could be had instead.
+// TestRooms: p4lb generates a row up to the number of paths that fits its architecture,
+// and refuses more with an alternative.
 func TestRooms(t *testing.T) {
 	for arch, rows := range Standard().rooms {
 		for name, room := range rows {

@@ -35,8 +35,8 @@ const stale = "stale"
 // A p4cLine is a line of the record, by the arguments.
 type p4cLine struct{ lines, digest, result string }
 
-// TestP4cRecord holds the record of p4c's results against today's programs: it
-// has all of them as they are, and p4c took each without a warning.
+// TestP4cRecord compares the record of p4c's results with the present programs: the
+// record contains all of them, and p4c accepted each without a warning.
 func TestP4cRecord(t *testing.T) {
 	command := strings.Fields(os.Getenv("P4C"))
 	if testing.Short() && len(command) == 0 {

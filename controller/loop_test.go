@@ -68,9 +68,8 @@ func deployTasks(t *testing.T, scheme string) (*embedded.Target, *controller.Con
 	return target, c, tasks
 }
 
-// TestLoop runs PDLB's tasks on real switches: probes go out, delays come back,
-// and granularities follow. A switch that dies and comes back empty gets its
-// own again.
+// TestLoop runs PDLB's tasks on real switches: probes go out, delays come back, and
+// granularities follow. A switch that restarts empty gets its granularities again.
 func TestLoop(t *testing.T) {
 	target, c, tasks := deployTasks(t, "pdlb")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -72,7 +72,7 @@ func looksAt(t *testing.T, n *virtualNet, sw string) *inspect.Snapshot {
 	return snapshot(t, n.inspector(sw, inspect.Options{Everything: true}))
 }
 
-// controllerNews are how old the news of a switch are.
+// controllerNews returns the age of a switch's information.
 func controllerNews(t *testing.T, n *virtualNet, node *plan.Node) map[int]time.Duration {
 	t.Helper()
 	news := inspect.NewsOf(node)

@@ -358,8 +358,8 @@ func mustEndpoint(t *testing.T, to controller.Target) target.Endpoint {
 	return e
 }
 
-// Another controller's entries and values are deleted and put right, and if a switch refuses a
-// change, an atomic deployment leaves all switches as they were.
+// Entries of another controller are deleted and its values corrected, and if a switch
+// refuses a change, an atomic deployment leaves all switches as they were.
 func TestForeignEntries(t *testing.T) {
 	p, to := countedPlan(t), newWired(t)
 	deployed(t, p, to, controller.DeployOptions{})

@@ -126,8 +126,8 @@ func (r recorder) PacketOut(_ string, frame []byte) error {
 	return nil
 }
 
-// TestPathProbes wants the round-trip time of every path where the program
-// measures it, for each scheme that probes paths.
+// TestPathProbes checks the round-trip time of every path in the registers, for each
+// scheme that probes paths.
 func TestPathProbes(t *testing.T) {
 	const delay = 25 * time.Microsecond
 	for _, scheme := range []string{"pdlb", "hermes", "drill+rlb", "letflow+rlb-star"} {
@@ -146,7 +146,7 @@ func TestPathProbes(t *testing.T) {
 	}
 }
 
-// TestCloveProbes wants a share of marks, which is 0 in empty queues, to fall.
+// TestCloveProbes: the share of marks falls if queues are empty.
 func TestCloveProbes(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "clove", nil)
 	n.write("l1", "ecn", 2<<4, 200)
@@ -407,8 +407,8 @@ func TestAgeing(t *testing.T) {
 	}
 }
 
-// TestEveryTask wants every task of the catalogue to be known, and none to fail
-// on switches that have just been filled.
+// TestEveryTask: every task of the catalogue is known, and none fails on newly configured
+// switches.
 func TestEveryTask(t *testing.T) {
 	for _, row := range codegen.Rows() {
 		if strings.HasPrefix(row.Name, "qall") && row.Name != "qall-poly3" {

@@ -90,8 +90,8 @@ func positive(n int, seed uint64) *Rows {
 	return randomRows(n, 3, []float64{0.2, 1.5, -0.3, -1.5, 0.7, 0.2, 0.6, 1.5, -0.9, -0.05}, 0.02, seed)
 }
 
-// TestFixClose: at each byte of the hull the integers are as close to the
-// float fit as rounding lets them be.
+// TestFixClose: at each byte of the hull the integers differ from the float fit only by
+// rounding.
 func TestFixClose(t *testing.T) {
 	for _, degree := range []int{1, 2, 3, 5, 10} {
 		for _, scale := range []int64{100, 1000, 100_000} {

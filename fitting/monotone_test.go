@@ -34,7 +34,7 @@ func TestMonotone(t *testing.T) {
 	}
 }
 
-// TestMonotoneKeeps: a fit that is monotone already stays as it is.
+// TestMonotoneKeeps: a fit that is already monotone does not change.
 func TestMonotoneKeeps(t *testing.T) {
 	s := randomRows(500, 1, []float64{1, 2, -3}, 0.1, 2)
 	a, b := mustFit(t, s, Options{Degree: 1}), mustFit(t, s, Options{Degree: 1, Monotone: true})
@@ -43,7 +43,7 @@ func TestMonotoneKeeps(t *testing.T) {
 	}
 }
 
-// TestNonNegative holds the method against the conditions of Kuhn and Tucker.
+// TestNonNegative checks the conditions of Kuhn and Tucker.
 func TestNonNegative(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for range 200 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// window is how many lines in a row may not stand in two places.
+// window is the number of consecutive lines that may not occur twice.
 const window = 3
 
 // TestNothingTwice wants no passage to stand twice in the templates: what two

@@ -220,10 +220,10 @@ func TestGhost(t *testing.T) {
 	}
 }
 
-// TestHardwareEngines: program and model agree to the last packet where they are
-// hard to keep equal. HULA compares utilisations of several links, and one that is
-// off by 1 is another way. After a failure a leaf sees packets of its own come back
-// with another leaf's header, which it must pass on or drop with the same draws.
+// TestHardwareEngines: program and model agree to the last packet in difficult cases.
+// HULA compares utilisations of several links, and one that is off by 1 is another way.
+// After a failure a leaf sees packets of its own come back with another leaf's header,
+// which it must pass on or drop with the same draws.
 func TestHardwareEngines(t *testing.T) {
 	leftToPlainRun(t)
 	for name, text := range map[string]string{

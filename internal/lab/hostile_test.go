@@ -91,7 +91,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestManyNetworks: the networks of all cases are there at once.
+// TestManyNetworks: the networks of all cases exist at the same time.
 func TestManyNetworks(t *testing.T) {
 	defer func(n int) { maxNodes = n }(maxNodes)
 	maxNodes = 20

@@ -21,9 +21,8 @@ traffic: [{workload: websearch, load-of: fabric}]
 faults: [{at: 300us, until: 600us, link: l1-s1, rate: 2G}]
 `
 
-// TestCoresWithinARun: a run comes to the same result and the same rows of flows
-// and links on one core, two and four, with programs and with models, under the
-// same key.
+// TestCoresWithinARun: a run has the same result and the same rows of flows and links on
+// one core, two and four, with programs and with models, under the same key.
 func TestCoresWithinARun(t *testing.T) {
 	for i, more := range []string{
 		"engine: p4\nschemes: [ecmp, drill, qall-poly3]\n",

@@ -94,7 +94,7 @@ func TestCheckOptions(t *testing.T) {
 	}
 }
 
-// TestErrorType wants every error as a list with positions, at each stage.
+// TestErrorType: the errors of each stage are lists with positions.
 func TestErrorType(t *testing.T) {
 	const package1 = "#include <core.p4>\nparser P();\npackage One(P p);\nparser Q() { state start { transition accept; } }\nOne(Q()) main;\n"
 	for _, c := range []struct{ name, text, want string }{

@@ -151,7 +151,7 @@ func TestBuildAgain(t *testing.T) {
 	}
 }
 
-// TestCompileFails wants the error every time.
+// TestCompileFails: each call returns the error.
 func TestCompileFails(t *testing.T) {
 	p := newGenerated(&codegen.Program{Name: "broken", P4: "control C() { apply { x = 1; } }"}, "")
 	for range 2 {

@@ -130,8 +130,8 @@ func TestGoBack(t *testing.T) {
 	}
 }
 
-// TestStaleNack does not go back for a packet that has arrived since, where Nacks
-// are believed to come in order.
+// TestStaleNack: a sender that expects Nacks in order ignores a Nack for a packet that
+// has arrived since.
 func TestStaleNack(t *testing.T) {
 	var stats FlowStats
 	u := usual(t, func(u *Tuning) { u.RDMA.Nack = GoBackOnExpected })

@@ -109,8 +109,8 @@ func TestCutEachWindow(t *testing.T) {
 	if s.window != 20*segment || s.share.alpha != 0 {
 		t.Fatalf("window %d, alpha %v after a window in slow start", s.window, s.share.alpha)
 	}
-	// The first acknowledgment ends a window of ten, and is the one of these that is
-	// marked; later ones let the window grow by a segment.
+	// The first acknowledgment ends a window of ten and is the only marked one; later
+	// ones increase the window by a segment.
 	round(true)
 	if s.window != 20500 || s.threshold != 19500 || s.share.alpha != 0.5*0.1 {
 		t.Fatalf("window %d, threshold %d, alpha %v after the first marks", s.window, s.threshold, s.share.alpha)

@@ -47,7 +47,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestOptionsRefused wants an error for invalid options.
+// TestOptionsRefused: invalid options return an error.
 func TestOptionsRefused(t *testing.T) {
 	topo := leafSpine(t, small())
 	for _, o := range []sim.Options{

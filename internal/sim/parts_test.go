@@ -14,9 +14,8 @@ import (
 	"github.com/p4lb/p4lb/internal/sim"
 )
 
-// TestParts runs each scheme in one part, two, and as many as there are leaves,
-// with programs and with models: all that can be read afterwards must be the same,
-// to the last bit.
+// TestParts runs each scheme in one part, two, and as many as there are leaves, with
+// programs and with models: all results must be identical, to the last bit.
 func TestParts(t *testing.T) {
 	topo := leafSpine(t, fabric.LeafSpine{Leaves: 4, Spines: 3, Hosts: 3, Links: fabric.Links{
 		HostRate: fabric.Gbps, Rate: 900 * fabric.Mbps, HostDelay: time.Microsecond, Delay: 2 * time.Microsecond, Queue: 40,

@@ -50,8 +50,8 @@ func TestPoisson(t *testing.T) {
 	}
 }
 
-// TestMD1 holds the queue of a port that packets of one length come to at
-// random against theory: ρ²/2(1-ρ) wait on average (Pollaczek and Khinchine).
+// TestMD1 compares the queue of a port with theory: if packets of one length arrive at
+// random, ρ²/2(1-ρ) wait on average (Pollaczek and Khinchine).
 func TestMD1(t *testing.T) {
 	leftToPlainRun(t)
 	const sources, rate = 8, 1e9

@@ -117,7 +117,7 @@ func TestFactsOfPlaces(t *testing.T) {
 	}
 }
 
-// The ports of a multicast group depend on its kind and on where a packet came in.
+// The ports of a multicast group depend on its kind and on the ingress port.
 func TestMembersOfGroups(t *testing.T) {
 	for _, test := range []struct {
 		sw, members string

@@ -221,8 +221,7 @@ expect 1    07 07 05 08 0e 06 0c 03 07 ff 00 28 00 00 00 ff 77 $
 packet 2 ee 00 00 00 00 00 00 00 00 01 00 03 05 01 00 00 ff
 `
 
-// settingFallback replaces a hash that machine code computes by a constant, its
-// seed.
+// settingFallback changes a hash of the machine code into a constant: its seed.
 func settingFallback(t *testing.T) error {
 	archive, err := txtar.ParseFile("testdata/tofino/leftovers.txtar")
 	if err != nil {

@@ -72,7 +72,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// again writes flows in the format that they came in, and reads the same.
+// again writes flows in their original format and reads them back.
 func again(t *testing.T, name string, flows []Flow, topo *fabric.Topology) {
 	t.Helper()
 	write := Matrix

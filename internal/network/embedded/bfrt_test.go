@@ -290,8 +290,8 @@ func (c *lateConn) Invoke(ctx context.Context, method string, args, reply any, o
 	return c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 }
 
-// TestBfRtOtherProgram: a switch that has loaded its program is taken as it is,
-// and one that runs another is not written to.
+// TestBfRtOtherProgram: the controller uses a switch with the right program as it is, and
+// does not write to a switch with another program.
 func TestBfRtOtherProgram(t *testing.T) {
 	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
 	top := preset(t, "qall")

@@ -166,8 +166,8 @@ func killController(t *testing.T, p *plan.Plan, at int64) {
 	settled(t, p, f)
 }
 
-// TestRestart: a switch that comes back empty is filled again, and only it; a
-// controller that comes back writes nothing.
+// TestRestart: only a switch that restarts empty is configured again; a restarted
+// controller writes nothing.
 func TestRestart(t *testing.T) {
 	p := planFor(t, "conga", preset(t, "qall"))
 	target := newTarget(t, embedded.Options{Memory: true, Still: true})

@@ -14,8 +14,8 @@ import (
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
-// TestRegisterWays reaches the registers and counts of a switch directly and by
-// Thrift, and wants the same from both.
+// TestRegisterWays reaches the registers and counts of a switch directly and by Thrift,
+// and compares both.
 func TestRegisterWays(t *testing.T) {
 	topology := preset(t, "qall")
 	p := planFor(t, "hula", topology)

@@ -69,7 +69,7 @@ func (h *host) serve() {
 	}
 }
 
-// tries is how often a lost ping is sent again; wait is how long for each.
+// tries is the number of attempts of a ping; wait is the time limit of each.
 const (
 	tries = 4
 	wait  = 500 * time.Millisecond
@@ -127,8 +127,7 @@ func echoRequest(seq uint16) []byte {
 	return m
 }
 
-// transfer sends as many bytes by TCP and reports whether they have arrived as
-// they were.
+// transfer sends size bytes by TCP and reports whether they arrived unchanged.
 func (h *host) transfer(ctx context.Context, to *host, size int) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

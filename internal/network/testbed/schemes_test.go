@@ -132,7 +132,7 @@ func runTasks(t *testing.T, c *controller.Controller) (stop func()) {
 // transferSize is some twenty full packets.
 const transferSize = 30_000
 
-// allPairs is how many pings were answered and how many transfers went well.
+// allPairs returns the numbers of answered pings and successful transfers.
 func allPairs(t *testing.T, hosts []*host) []string {
 	t.Helper()
 	pairs, pings, transfers := 0, 0, 0

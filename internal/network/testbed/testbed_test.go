@@ -18,7 +18,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// patience is how long a test waits for something that must come.
+// patience is the time that a test waits for an expected event.
 const patience = 3 * time.Minute
 
 func testContext(t *testing.T) context.Context {

@@ -59,8 +59,7 @@ func (b brokenFS) ReadFile(name string) ([]byte, error) {
 	return b.MapFS.ReadFile(name)
 }
 
-// TestUnreadableInclude: a file that is there but cannot be read is not
-// searched for further on.
+// TestUnreadableInclude: if a file exists but cannot be read, the search ends.
 func TestUnreadableInclude(t *testing.T) {
 	files := fstest.MapFS{"main.p4": {Data: []byte("#include \"broken.h\"\n")}, "dir/broken.h": {Data: nil}}
 	_, errs := Parse(brokenFS{files}, "main.p4", Options{IncludeDirs: []string{"dir"}})

@@ -282,8 +282,8 @@ func TestInstancesAreShared(t *testing.T) {
 	}
 }
 
-// The checker continues after errors: the Info is there, and no expression is
-// missing in it that it came by.
+// The checker continues after errors: the Info contains every expression that was
+// checked.
 func TestInfoOnErrors(t *testing.T) {
 	f := parse(t, map[string]string{"test.p4": `
 		const bit<8> a = nothing;

@@ -233,7 +233,7 @@ func TestBadAddresses(t *testing.T) {
 			t.Errorf("#%.20s: there is no program", c[0])
 		}
 	}
-	// A shared page opens as it was.
+	// A shared page opens with the same content.
 	b.Eval(`document.querySelector("#tab-network").click(); document.querySelector("#yaml textarea").value = "name: shared\n"; document.querySelector("#share").click()`)
 	b.Until(`location.hash.startsWith("#s=")`)
 	shared, _ := b.Eval(`location.href`).(string)

@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the schema")
 
-// TestSchema: the schema in docs is made of the types, as they are.
+// TestSchema: the schema in docs equals the one generated from the types.
 func TestSchema(t *testing.T) {
 	const file = "../../../docs/manifest.schema.json"
 	if *update {

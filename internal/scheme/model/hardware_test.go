@@ -235,8 +235,8 @@ func TestHardwareQueuesAlike(t *testing.T) {
 	}
 }
 
-// TestHardwareOwnProbes: the probes that a switch makes leave as they are, teach
-// it nothing, and come back.
+// TestHardwareOwnProbes: a switch sends its own probes unchanged, learns nothing from
+// sending them, and receives them back.
 func TestHardwareOwnProbes(t *testing.T) {
 	for _, name := range []string{"hula", "dhlb", "pdlb", "clove"} {
 		for _, arch := range []string{"tna", "t2na"} {
@@ -272,8 +272,8 @@ func TestHardwareOwnProbes(t *testing.T) {
 	}
 }
 
-// pathProbe sends a probe along a path, lets another switch's turn round here,
-// and its own come back.
+// pathProbe sends a probe along a path, returns a probe of another switch, and receives
+// its own probe back.
 func (r *rig) pathProbe() {
 	r.t.Helper()
 	r.add("LbIngress.leaf", exact(here), "LbIngress.at_home", map[string]uint64{"id": here})

@@ -583,8 +583,8 @@ func (r *rig) compareRegisters() {
 	}
 }
 
-// measure lets a packet leave a port that met others in its queue and leaves as
-// many, at a time, and the report, if there is one, come round at once.
+// measure sends a packet from a port with the given queue before and after it, and
+// delivers the report, if any, at once.
 func (r *rig) measure(port, met int, at model.Time) {
 	r.t.Helper()
 	r.now = at

@@ -9,7 +9,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// variant is the model of a scheme with as many paths, in a variant.
+// variant returns a variant of a scheme's model with the given number of paths.
 func variant(t *testing.T, granularity, choice string, paths int, v model.Variant) *model.Switch {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))

@@ -14,7 +14,7 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane"
 )
 
-// refused writes an update and wants a code and a message.
+// refused writes an update and checks the code and the message of the refusal.
 func (r *rig) refused(what string, u *wire.Update, code codes.Code, says string) {
 	r.t.Helper()
 	err := r.write(everywhere, u)

@@ -424,7 +424,7 @@ func TestEntryStateUndone(t *testing.T) {
 	}
 }
 
-// Packets carry the metadata of the port that they came in by.
+// Packets carry the metadata of their ingress port.
 func TestPortMetadata(t *testing.T) {
 	r := newProgramRig(t, entries, gate.Limits{})
 	const table = "$PORT_METADATA"

@@ -28,7 +28,7 @@ import (
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
-// patience is how long a test waits for something that must come.
+// patience is the time that a test waits for an expected event.
 const patience = 3 * time.Minute
 
 // A testProgram is a program of testdata, compiled once. Its binary is decoded once too,

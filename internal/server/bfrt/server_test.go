@@ -572,8 +572,7 @@ func TestCellsEncoded(t *testing.T) {
 	}
 }
 
-// TestReplaced: the clients of a program that is there no more end, the others
-// stay.
+// TestReplaced: the server disconnects clients of a removed program, and no others.
 func TestReplaced(t *testing.T) {
 	r := newRig(t)
 	other, err := r.c.StreamChannel(context.Background())
