@@ -474,6 +474,26 @@ func TestDeleteGroupsOfOnePipe(t *testing.T) {
 	}
 }
 
+// Deleting all groups and members of all pipes also deletes those that only some pipes have.
+func TestDeleteAllOfSomePipes(t *testing.T) {
+	r := newRig(t)
+	for n := range uint32(3) {
+		at, id := pipe(n+1), uint64(n)
+		r.must(r.write(at, update(ins, r.entry("In.members", r.key("In.members", id), r.data("In.members", "spread_to", "port", 1)))))
+		r.must(r.write(at, update(ins, r.entry("In.groups", r.key("In.groups", id), r.data("In.groups", "", "$ACTION_MEMBER_ID", []uint32{n}, "$ACTION_MEMBER_STATUS", []bool{true})))))
+	}
+	for _, table := range []string{"In.groups", "In.members"} {
+		r.set(del, table, nil, nil)
+		for n := range uint32(4) {
+			list, err := r.read(pipe(n), r.entry(table, nil, nil))
+			r.must(err)
+			if len(list) != 0 {
+				t.Errorf("pipe %d has %d entries of %s left", n, len(list), table)
+			}
+		}
+	}
+}
+
 // The rates of an update that is undone are not read back, for an entry that had none.
 func TestRatesUndone(t *testing.T) {
 	r := newProgramRig(t, entries, gate.Limits{})

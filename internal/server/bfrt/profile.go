@@ -170,12 +170,23 @@ func (t *actionProfile) remove(r *request, pipes []int, id uint32) error {
 }
 
 func (t *actionProfile) clear(r *request, pipes []int) error {
-	for _, id := range slices.Sorted(maps.Keys(t.handles[pipes[0]])) {
+	for _, id := range idsIn(pipes, t.handles) {
 		if err := t.remove(r, pipes, id); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// idsIn returns the members or groups that at least one of the pipes has.
+func idsIn[T any](pipes []int, lists []map[uint32]T) []uint32 {
+	all := map[uint32]bool{}
+	for _, pipe := range pipes {
+		for id := range lists[pipe] {
+			all[id] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 func (t *actionProfile) read(r *request, e *wire.TableEntry) error {

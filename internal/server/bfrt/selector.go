@@ -67,7 +67,7 @@ func (t *selector) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 		return err
 	}
 	if e.GetValue() == nil && kind == wire.Update_DELETE {
-		for _, id := range slices.Sorted(maps.Keys(t.groups[pipes[0]])) {
+		for _, id := range idsIn(pipes, t.groups) {
 			if err := t.remove(r, pipes, id); err != nil {
 				return err
 			}
