@@ -191,7 +191,8 @@ func htsimRuns(t *testing.T, file string) map[string]*htsimSums {
 	return there
 }
 
-// htsimList returns a recorded list of flows with the flow whose last acknowledgment starts each.
+// htsimList returns a recorded list of flows. Each flow starts with the last acknowledgment
+// of another flow.
 func htsimList(t *testing.T, name string) []byte {
 	t.Helper()
 	var columns [2][]string
