@@ -264,8 +264,8 @@ func (f *Flow) connect() error {
 		source.credit = u.credit
 		sink.padding = int32(t.UEC.Answer - UDPHeaders)
 		sink.creditor = &creditor{flow: f, send: sink.grant, most: u.w.most}
-		if c := f.Dst.credits(); t.UEC.Oversubscription > 1 && c.throttle == nil {
-			c.throttle = newThrottle(&t.UEC, f.net.stream("credit/"+f.Dst.Name))
+		if t.UEC.Oversubscription > 1 {
+			sink.creditor.throttled = &t.UEC
 		}
 	}
 	f.sender, f.receiver = source, sink

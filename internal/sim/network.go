@@ -170,6 +170,8 @@ type creditor struct {
 	most    int64 // largest credit beyond the target
 	queued  bool
 	idle    bool
+
+	throttled *UEC // parameters of the host's throttle; nil: the flow has none
 }
 
 // A drain is a function that waits until fewer than the given bytes are queued in the NIC; 0:

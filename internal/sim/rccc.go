@@ -136,9 +136,14 @@ func (c *credit) grant(total int64) {
 // cover it: the receiver then repeats the total. It also repeats the total if the sender repeats
 // packets, because a grant may be lost.
 func (c *creditor) heed(p *Packet) {
-	if t := c.flow.Dst.credits().throttle; t != nil {
-		t.pass(c.flow.Dst.net.now)
-		t.count(p)
+	if c.throttled != nil {
+		h := c.flow.Dst
+		from := h.credits()
+		if from.throttle == nil {
+			from.throttle = newThrottle(c.throttled, h.net.stream("credit/"+h.Name))
+		}
+		from.throttle.pass(h.net.now)
+		from.throttle.count(p)
 	}
 	higher := p.Ack > c.target
 	c.target = max(c.target, p.Ack)

@@ -84,16 +84,18 @@ func TestUECMarksFabric(t *testing.T) {
 // TestUECParts gives the same results on one core and on two.
 func TestUECParts(t *testing.T) {
 	topo := leafSpine(t, uecFabric())
-	var before []*sim.Flow
-	for cores := 1; cores <= 2; cores++ {
-		o := sim.Options{Seed: 3, Trim: true, UntilSent: true, ECN: sim.ECN{ByBDP: true, Dequeue: true}, Ties: sim.ByPlace, Cores: cores}
-		flows := runSteps(t, topo, "rps", o, loadModels, uecSteps(nil))
-		for i, f := range before {
-			if g := flows[i]; f.Finished != g.Finished || *f.FlowStats != *g.FlowStats {
-				t.Errorf("flow %d ends at %v on one core, at %v on two", i, f.Finished, g.Finished)
+	for _, tuning := range []*sim.Tuning{nil, {UEC: sim.UEC{Control: sim.UECCredit, Oversubscription: 2}}} {
+		var before []*sim.Flow
+		for cores := 1; cores <= 2; cores++ {
+			o := sim.Options{Seed: 3, Trim: true, UntilSent: true, ECN: sim.ECN{ByBDP: true, Dequeue: true}, Ties: sim.ByPlace, Cores: cores}
+			flows := runSteps(t, topo, "rps", o, loadModels, uecSteps(tuning))
+			for i, f := range before {
+				if g := flows[i]; f.Finished != g.Finished || *f.FlowStats != *g.FlowStats {
+					t.Errorf("flow %d ends at %v on one core, at %v on two", i, f.Finished, g.Finished)
+				}
 			}
+			before = flows
 		}
-		before = flows
 	}
 }
 
