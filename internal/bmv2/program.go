@@ -207,6 +207,8 @@ type Selector struct {
 	// MaxGroupSize is the maximum number of members of a group (Tofino); 0:
 	// unspecified.
 	MaxGroupSize int `bmv2:"max_group_size,omitempty"`
+	// Scramble makes the hash non-linear before it selects a member (Tofino).
+	Scramble bool `bmv2:"scramble,omitempty"`
 }
 
 // A Conditional is a branch of a control.

@@ -19,6 +19,7 @@ type Profile struct {
 	Selects bool
 	inputs  []hash.Input
 	algo    hash.Hasher
+	mixes   bool // the hash is made non-linear
 	buf     []byte
 }
 
@@ -45,7 +46,7 @@ func (l *Linker) profile(c *bmv2.ActionProfile) (*Profile, error) {
 	if c.Selector == nil {
 		return pr, nil
 	}
-	pr.Selects = true
+	pr.Selects, pr.mixes = true, c.Selector.Scramble
 	var err error
 	if pr.algo, err = hash.New(c.Selector.Algo); err != nil {
 		return nil, err
@@ -65,7 +66,19 @@ func (pr *Profile) lookup(p *vector.State, c *Call) *Call {
 	}
 	pr.buf = hash.AppendInputs(pr.buf[:0], pr.inputs, p)
 	h := uint32(pr.algo.Sum(pr.buf))
+	if pr.mixes {
+		h = mix(h)
+	}
 	return &pr.Members[g.Members[int(h)%len(g.Members)]].Call
+}
+
+// mix is a non-linear permutation, the last step of MurmurHash3. A CRC alone is linear: flows whose
+// fields differ in the same bits get the same differences, and often the same member. The function
+// of the hardware is not public.
+func mix(h uint32) uint32 {
+	h = (h ^ h>>16) * 0x85ebca6b
+	h = (h ^ h>>13) * 0xc2b2ae35
+	return h ^ h>>16
 }
 
 // Member returns the member with a handle, or nil.

@@ -340,3 +340,21 @@ func TestForeignMembers(t *testing.T) {
 		newNetwork(t, topology, at).ping(t, 12)
 	}
 }
+
+// TestScramble: with a linear CRC, flows whose source addresses and ports change in the same bits
+// can all get one path of four. @selector_enable_scramble(1) spreads them.
+func TestScramble(t *testing.T) {
+	for note, want := range map[string]bool{"": false, "@selector_enable_scramble(0) ": false, "@selector_enable_scramble(1) ": true} {
+		c, err := p4.CompileText("x.p4", []byte(strings.Replace(indirectProgram, "table routes", note+"table routes", 1)), p4.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pl := range c.Config.Pipelines {
+			for _, a := range pl.ActionProfiles {
+				if a.Selector != nil && a.Selector.Scramble != want {
+					t.Errorf("%s: scramble is %v, want %v", note, a.Selector.Scramble, want)
+				}
+			}
+		}
+	}
+}

@@ -214,7 +214,7 @@ func (l *lowerer) profile(t *table) {
 		if t.impl.extern().Name == "ActionSelector" {
 			// An ActionSelector's last two arguments are the size of a group and
 			// the number of groups.
-			p.Selector.MaxGroupSize = 0
+			p.Selector.MaxGroupSize, p.Selector.Scramble = 0, scrambles(t)
 			if x, ok := t.impl.arg(len(t.impl.args) - 2).(*ex); ok && x.isConst() {
 				p.Selector.MaxGroupSize = int(x.v.Int64())
 			}
@@ -225,6 +225,17 @@ func (l *lowerer) profile(t *table) {
 	}
 	l.profiles[inst] = p
 	l.pipeline.ActionProfiles = append(l.pipeline.ActionProfiles, p)
+}
+
+// scrambles reports whether a table asks for a non-linear selector hash:
+// @selector_enable_scramble(1).
+func scrambles(t *table) bool {
+	an := t.decl.Annotations.Get("selector_enable_scramble")
+	if an == nil || len(an.Exprs) != 1 {
+		return false
+	}
+	lit, ok := syntax.Unparen(an.Exprs[0]).(*syntax.IntLit)
+	return ok && lit.Value.Sign() != 0
 }
 
 // sizeOf maps an extern to the index of the constructor argument that is its size.
