@@ -474,7 +474,7 @@ func TestDeleteGroupsOfOnePipe(t *testing.T) {
 	}
 }
 
-// Deleting all groups and members of all pipes also deletes those that only some pipes have.
+// Deleting all groups and members of all pipes also deletes objects that only some pipes have.
 func TestDeleteAllOfSomePipes(t *testing.T) {
 	r := newRig(t)
 	for n := range uint32(3) {
