@@ -76,8 +76,10 @@ func copyBlock(_ context.Context, r blockRequest, _ Progress) (*blockStart, erro
 	}
 	var first error
 	rows := codegen.Standard().Rows()
-	if guarded, err := codegen.Lookup("ecmp+" + r.Name); err == nil {
-		rows = append(rows, guarded) // some guards have no row in the catalogue
+	for _, name := range []string{"ecmp+" + r.Name, "packet-" + r.Name + "-least"} {
+		if row, err := codegen.Parse(name); err == nil {
+			rows = append(rows, row) // some guards and signals have no row in the catalogue
+		}
 	}
 	for _, row := range rows {
 		if !has(row, list[i]) {
