@@ -501,7 +501,7 @@ func Corrected(list []Outcome) string {
 		return ""
 	}
 	below := func(p []float64) int { return len(lists.Filter(p, func(v float64) bool { return v < sureAt })) }
-	return fmt.Sprintf("of %d differences %d lie beyond their 95 %% intervals, and %d do if it counts that so many were looked at (Holm)", len(p), below(p), below(holm(p)))
+	return fmt.Sprintf("of %d differences, %d are significant at 95 %%; after correction for the number of comparisons (Holm), %d", len(p), below(p), below(holm(p)))
 }
 
 // A reach is the upper bound of a ceiling.

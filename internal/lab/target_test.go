@@ -290,3 +290,27 @@ func TestJudgeFew(t *testing.T) {
 		}
 	}
 }
+
+// TestCorrected: two differences that are significant alone are not after correction, and
+// a single one needs none.
+func TestCorrected(t *testing.T) {
+	differences := func(p ...float64) (list []Outcome) {
+		for _, v := range p {
+			list = append(list, Outcome{P: v})
+		}
+		return list
+	}
+	for _, c := range []struct {
+		p    []float64
+		want string
+	}{
+		{[]float64{0.001}, ""},
+		{[]float64{0.001, math.NaN()}, ""},
+		{[]float64{0.001, 0.04}, "of 2 differences, 2 are significant at 95 %; after correction for the number of comparisons (Holm), 2"},
+		{[]float64{0.03, 0.04}, "of 2 differences, 2 are significant at 95 %; after correction for the number of comparisons (Holm), 0"},
+	} {
+		if got := Corrected(differences(c.p...)); got != c.want {
+			t.Errorf("%v: %q, want %q", c.p, got, c.want)
+		}
+	}
+}
