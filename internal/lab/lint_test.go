@@ -51,6 +51,7 @@ func TestLint(t *testing.T) {
 		{with("queue: 200", "buffer: 1MB", "", "transport: dcqcn", "", "switches: {pfc: true, pfc-threshold: 990KB}"), "no-headroom", "has a buffer of 1000 KB"},
 		{with(flows, "{workload: websearch, cut: 500KB, load-of: hosts}", "loads: [0.7]", "loads: [0.3, 0.9]"), "overload", "720 % of the fabric's capacity"},
 		{with(flows, "{workload: websearch, cut: 500KB, rate: 2000}"), "overload", "of the fabric's capacity"},
+		{with("rate: 250Mbps, host-rate: 1G", "rate: 1G, host-rate: 100Mbps"), "overload", "350 % of the hosts' capacity"},
 		{with("", "duration: 1s", flows, "{workload: websearch, cut: 500KB}, {workload: websearch, cut: 500KB}"), "overload", "140 % of the fabric's capacity"},
 		{with(flows, "{file: f.txt}", "", "warmup: 10ms"), "warm-up", "the warm-up of 10ms is longer than the trace, whose last flow begins at 2ms"},
 		{with(flows, "{file: f.txt}"), "warm-up", "longer than the trace"},
