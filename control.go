@@ -100,15 +100,12 @@ func (c *Control) find(t *bmv2.Table, e dataplane.Entry) (dataplane.Handle, erro
 	return h, err
 }
 
-// locate returns a table, and the entry with the match and priority of e with its handle.
-func (c *Control) locate(e Entry) (t *bmv2.Table, entry dataplane.Entry, h dataplane.Handle, err error) {
-	if t, err = c.table(e.Table); err != nil {
-		return t, entry, h, err
-	}
+// locate returns the entry of a table with the match and priority of e, and its handle.
+func (c *Control) locate(t *bmv2.Table, e Entry) (entry dataplane.Entry, h dataplane.Handle, err error) {
 	if entry, err = c.entry(t.Name, e); err == nil {
 		h, err = c.find(t, entry)
 	}
-	return t, entry, h, inTable(t.Name, err)
+	return entry, h, inTable(t.Name, err)
 }
 
 // inTable adds the name of a table to an error, unless the error begins with it.
@@ -130,7 +127,7 @@ func (c *Control) Delete(e Entry) error {
 	if e.Match == nil {
 		return c.sw.TableResetDefault(t.Name)
 	}
-	t, entry, h, err := c.locate(e)
+	entry, h, err := c.locate(t, e)
 	if err != nil {
 		return err
 	}
@@ -232,18 +229,19 @@ func (c *Control) free(t target) {
 }
 
 // Tables returns the names of the tables.
-func (c *Control) Tables() []string {
-	names := lists.Map(c.tables(), func(t *bmv2.Table) string { return t.Name })
-	slices.Sort(names)
-	return names
-}
+func (c *Control) Tables() []string { return slices.Sorted(maps.Keys(c.tables())) }
 
-// tables returns the tables that are in the program's source.
-func (c *Control) tables() (list []*bmv2.Table) {
+// tables returns the tables that are in the program's source, by name.
+func (c *Control) tables() map[string]*bmv2.Table {
+	all := map[string]*bmv2.Table{}
 	for _, p := range c.sw.Config().Pipelines {
-		list = append(list, p.Tables...)
+		for _, t := range p.Tables {
+			if !t.Hidden() {
+				all[t.Name] = t
+			}
+		}
 	}
-	return slices.DeleteFunc(list, (*bmv2.Table).Hidden)
+	return all
 }
 
 // Len returns the number of entries of a table.
@@ -430,7 +428,7 @@ func (c *Control) EntryCounter(e Entry) (Count, error) {
 	if !t.WithCounters {
 		return Count{}, fmt.Errorf("table %s has no direct counter", t.Name)
 	}
-	_, _, h, err := c.locate(e)
+	_, h, err := c.locate(t, e)
 	if err != nil {
 		return Count{}, err
 	}
@@ -448,7 +446,7 @@ func (c *Control) SetEntryMeter(e Entry, rates ...Rate) error {
 	if t.DirectMeters == "" {
 		return fmt.Errorf("table %s has no direct meter", t.Name)
 	}
-	_, _, h, err := c.locate(e)
+	_, h, err := c.locate(t, e)
 	if err != nil {
 		return err
 	}
@@ -504,12 +502,9 @@ func (c *Control) SetMulticast(group int, ports ...int) error {
 }
 
 func (c *Control) table(short string) (*bmv2.Table, error) {
-	name, err := named("table", short, c.Tables())
-	if err != nil {
-		return nil, err
-	}
-	list := c.tables()
-	return list[slices.IndexFunc(list, func(t *bmv2.Table) bool { return t.Name == name })], nil
+	tables := c.tables()
+	name, err := named("table", short, slices.Sorted(maps.Keys(tables)))
+	return tables[name], err
 }
 
 // named finds a name, which may lack its first components.
