@@ -275,7 +275,7 @@ func (f *liveFabric) QueuesEmpty(sw string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	q, ok := r.(queueTeller)
+	q, ok := r.(registers.QueueTeller)
 	if !ok {
 		return false, errors.ErrUnsupported
 	}
@@ -284,19 +284,13 @@ func (f *liveFabric) QueuesEmpty(sw string) (bool, error) {
 	return q.QueuesEmpty(ctx)
 }
 
-// A queueTeller reports whether packets wait in a switch. The Registers of a target implement it
-// if the target knows.
-type queueTeller interface {
-	QueuesEmpty(ctx context.Context) (bool, error)
-}
-
 // QueuesEmpty calls the target's method.
 func (r *switchRegisters) QueuesEmpty(ctx context.Context) (bool, error) {
 	reg, err := r.now()
 	if err != nil {
 		return false, err
 	}
-	if q, ok := reg.(queueTeller); ok {
+	if q, ok := reg.(registers.QueueTeller); ok {
 		return q.QueuesEmpty(ctx)
 	}
 	return false, errors.ErrUnsupported

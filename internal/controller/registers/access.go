@@ -21,6 +21,12 @@ type Meter interface {
 	PortCounts(ctx context.Context) ([]bmv2.PortCounts, error)
 }
 
+// A QueueTeller reports whether packets wait in a switch. The Registers of a target implement it
+// if the target knows.
+type QueueTeller interface {
+	QueuesEmpty(ctx context.Context) (bool, error)
+}
+
 // An injector makes frames arrive at the ports of a switch. The Access of a target
 // is an injector if the target controls the links.
 type injector interface {

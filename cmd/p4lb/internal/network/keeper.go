@@ -374,10 +374,7 @@ func (k *keeper) drops(ctx context.Context) string {
 				sums[why] += n
 			}
 		}
-		q, ok := e.Registers.(interface {
-			QueuesEmpty(ctx context.Context) (bool, error)
-		})
-		if ok {
+		if q, ok := e.Registers.(registers.QueueTeller); ok {
 			if empty, err := q.QueuesEmpty(ctx); err == nil && !empty {
 				list = append(list, "packets circulate in "+s.Name)
 				continue
