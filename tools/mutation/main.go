@@ -47,7 +47,7 @@ func main() {
 	flag.IntVar(&o.n, "n", 160, "try `N` mutants, spread evenly over the groups")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the sample")
 	flag.DurationVar(&o.timeout, "timeout", time.Minute, "leave out tests that take longer than this `TIME`")
-	flag.DurationVar(&o.limit, "limit", 3*time.Minute, "run tests for at most this `TIME` per mutant, the cheapest packages first")
+	flag.DurationVar(&o.limit, "limit", 3*time.Minute, "run tests for at most this CPU `TIME` per mutant, the cheapest packages first")
 	flag.BoolVar(&o.short, "short", false, "run only short tests: faster, but many tests of whole experiments are missing")
 	flag.IntVar(&o.packages, "packages", 0, "run the tests of the `N` nearest packages only (0: of all)")
 	groups := flag.String("group", defaultGroups, "`LIST` of package folders with their subfolders; + joins folders of one group")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -25,9 +26,11 @@ type profile struct {
 	Lines map[string][]executed
 }
 
+// A testTime states how long a test takes alone. Other work on the machine changes
+// Took, but hardly CPU.
 type testTime struct {
-	Name string
-	Took time.Duration
+	Name      string
+	Took, CPU time.Duration
 }
 
 type executed struct {
@@ -37,9 +40,9 @@ type executed struct {
 
 // A testRun is a run of tests of one package: top-level tests, or subtests of one test.
 type testRun struct {
-	parent string
-	names  []string
-	took   time.Duration
+	parent    string
+	names     []string
+	took, cpu time.Duration
 }
 
 // pattern returns the value of -test.run.
@@ -54,7 +57,7 @@ func (r testRun) pattern() string {
 	return "^" + r.parent + "$/^(" + strings.Join(names, "|") + ")$"
 }
 
-// runs returns the runs of the tests that execute a mutant, the shortest first.
+// runs returns the runs of the tests that execute a mutant, the cheapest first.
 func (p *profile) runs(m *mutant, fit func(name string) bool) []testRun {
 	tests := map[int]bool{}
 	for file, lines := range p.Lines {
@@ -85,12 +88,13 @@ func (p *profile) runs(m *mutant, fit func(name string) bool) []testRun {
 		r := byParent[parent]
 		r.names = append(r.names, name)
 		r.took += p.Tests[i].Took
+		r.cpu += p.Tests[i].CPU
 	}
 	var list []testRun
 	for _, r := range byParent {
 		list = append(list, *r)
 	}
-	slices.SortFunc(list, func(a, b testRun) int { return int(a.took - b.took) })
+	slices.SortFunc(list, func(a, b testRun) int { return cmp.Compare(a.cpu, b.cpu) })
 	return list
 }
 
@@ -139,7 +143,7 @@ func (t *tests) used(q testPackage) []string {
 // sum returns a hash of the files that determine a profile.
 func (t *tests) sum(q testPackage) (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, "1", q.path, t.options.timeout, t.options.short)
+	fmt.Fprintln(h, "2", q.path, t.options.timeout, t.options.short)
 	for _, p := range t.used(q) {
 		folder := filepath.Join(t.original, strings.TrimPrefix(p, t.module))
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -180,7 +184,7 @@ func (t *tests) measure(q testPackage) (*profile, error) {
 	defer os.Remove(binary)
 	m := measurement{dir: filepath.Join(t.original, strings.TrimPrefix(q.path, t.module)), binary: binary, module: t.module, limit: t.options.timeout, short: t.options.shortFlag(),
 		data: filepath.Join(t.changed, ".tests", "data"), lines: map[string]map[[2]int][]int{}}
-	out, err := runTests(m.dir, t.options.timeout, nil, binary, "-test.list=^(Test|Example|Fuzz)")
+	out, _, err := runTests(m.dir, t.options.timeout, nil, binary, "-test.list=^(Test|Example|Fuzz)")
 	if err != nil {
 		return nil, fmt.Errorf("%s: listing tests: %w\n%s", q.path, err, out)
 	}
@@ -205,52 +209,53 @@ type measurement struct {
 // test measures a test. If it takes long, it measures each of its subtests, unless that
 // would take ten times as long.
 func (m *measurement) test(name string) error {
-	start := time.Now()
-	out, err := m.run(testRun{names: []string{name}})
-	took := time.Since(start)
+	out, took, err := m.run(testRun{names: []string{name}})
 	var subtests []string
-	if took > splitFrom {
+	if took.CPU > splitFrom {
 		for _, s := range regexp.MustCompile(`(?m)^=== RUN   (`+name+`/[^/\n]+)$`).FindAllSubmatch(out, -1) {
 			subtests = append(subtests, string(s[1]))
 		}
 	}
 	if len(subtests) < 2 {
-		return m.add(name, took, err)
+		return m.add(took, err)
 	}
 	for i, s := range subtests {
-		start := time.Now()
-		_, failed := m.run(testRun{parent: name, names: []string{s}})
-		each := time.Since(start)
-		if i == 0 && time.Duration(len(subtests))*each > 10*took {
+		_, each, failed := m.run(testRun{parent: name, names: []string{s}})
+		if i == 0 && time.Duration(len(subtests))*each.CPU > 10*took.CPU {
 			// The subtests, such as the seeds of a fuzz target, share most of the work.
-			_, err = m.run(testRun{names: []string{name}})
-			return m.add(name, took, err)
+			_, took, err = m.run(testRun{names: []string{name}})
+			return m.add(took, err)
 		}
-		if err := m.add(s, each, failed); err != nil {
+		if err := m.add(each, failed); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *measurement) run(r testRun) ([]byte, error) {
+// run runs tests and returns their output and times, with the first name.
+func (m *measurement) run(r testRun) ([]byte, testTime, error) {
+	took := testTime{Name: r.names[0]}
 	if err := os.RemoveAll(m.data); err != nil {
-		return nil, err
+		return nil, took, err
 	}
 	if err := os.MkdirAll(m.data, 0o755); err != nil {
-		return nil, err
+		return nil, took, err
 	}
-	return runTests(m.dir, m.limit, []string{"GOCOVERDIR=" + m.data}, m.binary, m.short, "-test.v", "-test.gocoverdir="+m.data, "-test.run="+r.pattern())
+	start := time.Now()
+	out, cpu, err := runTests(m.dir, m.limit, []string{"GOCOVERDIR=" + m.data}, m.binary, m.short, "-test.v", "-test.gocoverdir="+m.data, "-test.run="+r.pattern())
+	took.Took, took.CPU = time.Since(start), cpu
+	return out, took, err
 }
 
 // add adds the lines that a test has executed.
-func (m *measurement) add(name string, took time.Duration, failed error) error {
+func (m *measurement) add(test testTime, failed error) error {
 	switch {
-	case failed != nil && took >= m.limit:
-		fmt.Printf("%s: left out, it takes longer than %v (-timeout)\n", name, m.limit)
+	case failed != nil && test.Took >= m.limit:
+		fmt.Printf("%s: left out, it takes longer than %v (-timeout)\n", test.Name, m.limit)
 		return nil
 	case failed != nil:
-		fmt.Printf("%s: left out, it fails without a mutant: %v\n", name, failed)
+		fmt.Printf("%s: left out, it fails without a mutant: %v\n", test.Name, failed)
 		return nil
 	}
 	text := filepath.Join(m.data, "text")
@@ -262,7 +267,7 @@ func (m *measurement) add(name string, took time.Duration, failed error) error {
 		return err
 	}
 	n := len(m.tests)
-	m.tests = append(m.tests, testTime{name, took})
+	m.tests = append(m.tests, test)
 	for line := range strings.Lines(string(data)) {
 		// file:line.column,line.column statements count
 		file, rest, ok := strings.Cut(line, ":")

@@ -163,7 +163,7 @@ func (t *tests) try(m *mutant) (outcome, error) {
 			return outcome{}, err
 		}
 		for _, r := range p.runs(m, func(name string) bool { return !t.unfit[[2]string{q.path, name}] }) {
-			if spent += r.took; spent > t.options.limit && result.kind == survived {
+			if spent += r.cpu; spent > t.options.limit && result.kind == survived {
 				break
 			}
 			result.kind = survived
@@ -253,14 +253,15 @@ func (t *tests) test(m *mutant, pkg string, r testRun) ([]byte, error) {
 		}
 	}
 	limit := 10*r.took + 10*time.Second
-	return runTests(filepath.Join(t.changed, strings.TrimPrefix(pkg, t.module)), limit, nil, binary, t.options.shortFlag(), "-test.run="+r.pattern(), "-test.failfast")
+	out, _, err := runTests(filepath.Join(t.changed, strings.TrimPrefix(pkg, t.module)), limit, nil, binary, t.options.shortFlag(), "-test.run="+r.pattern(), "-test.failfast")
+	return out, err
 }
 
 // maxMemory limits the virtual memory of tests, in KiB: a mutant may allocate without end.
 const maxMemory = "16000000"
 
-// runTests runs a test binary and returns its output.
-func runTests(dir string, limit time.Duration, env []string, binary string, args ...string) ([]byte, error) {
+// runTests runs a test binary and returns its output and the CPU time that it used.
+func runTests(dir string, limit time.Duration, env []string, binary string, args ...string) ([]byte, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit+10*time.Second)
 	defer cancel()
 	args = append([]string{"-c", `ulimit -v ` + maxMemory + ` 2>/dev/null; exec "$@"`, "sh", binary, "-test.timeout=" + limit.String()}, args...)
@@ -278,5 +279,9 @@ func runTests(dir string, limit time.Duration, env []string, binary string, args
 	if errors.Is(err, exec.ErrWaitDelay) { // a child kept the output open
 		err = nil
 	}
-	return out, err
+	var used time.Duration
+	if s := cmd.ProcessState; s != nil {
+		used = s.UserTime() + s.SystemTime()
+	}
+	return out, used, err
 }
