@@ -184,12 +184,31 @@ func TestCollectiveErrors(t *testing.T) {
 		`order "snake": want local, strided or random`:                   {Collective: "all-reduce", Order: "snake", Size: 1e6},
 		`connections "none": want persistent, per-message or queue-pair`: {Collective: "all-reduce", Connections: "none", Size: 1e6},
 		"all-to-all of 32 ranks, 9999 times: more than":                  {Collective: "all-to-all", Repeat: 9999, Size: 1e6},
+		"window -1, repeat 0, chunks 0: want 0 or more":                  {Collective: "all-to-all", Window: -1, Size: 1e6},
+		"window 0, repeat -1, chunks 0: want 0 or more":                  {Collective: "all-to-all", Repeat: -1, Size: 1e6},
+		"window 0, repeat 0, chunks -1: want 0 or more":                  {Collective: "broadcast", Chunks: -1, Size: 1e6},
+		"chunks 3 of 2: want at least a byte for each":                   {Collective: "broadcast", Chunks: 3, Size: 2},
+		"broadcast of 32 ranks, 1 times: more than 4194304 messages":     {Collective: "broadcast", Algorithm: "ring", Chunks: 4194304/31 + 1, Size: 1e9},
 		"algorithm, ranks, groups, order":                                {Algorithm: "ring", Size: 1e6},
 	} {
 		s := Setting{Traffic: []Traffic{tr}}
 		s.defaults()
 		if err := s.Traffic[0].resolve(hosts32(t), NoFiles); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v: want %s", err, want)
+		}
+	}
+	// The limits themselves are accepted.
+	for _, tr := range []Traffic{
+		{Collective: "all-reduce", Size: 32},
+		{Collective: "broadcast", Chunks: 2, Size: 2},
+		{Collective: "broadcast", Algorithm: "ring", Chunks: 4194304 / 31, Size: 1e9},
+		{Collective: "send-recv", Ranks: 2, Size: 1},
+		{Collective: "all-reduce", Ranks: 16, Groups: 2, Algorithm: "halving-doubling", Size: 1e6},
+	} {
+		s := Setting{Traffic: []Traffic{tr}}
+		s.defaults()
+		if err := s.Traffic[0].resolve(hosts32(t), NoFiles); err != nil {
+			t.Errorf("%+v: %v", tr, err)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (x *Experiment) defaults() {
 	x.noTraffic = len(x.Traffic) == 0
 	x.Setting.defaults()
 	if x.MetricsAsked = len(x.Metrics) > 0; !x.MetricsAsked {
-		x.Metrics = defaultMetrics(x.Transport.Kind, x.Collective())
+		x.Metrics = defaultMetrics(x.Transport.Kind, x.Classes[0].Name, x.Collective())
 		if len(x.Jobs) > 0 || slices.ContainsFunc(x.Cases, func(c Case) bool { return len(c.Jobs) > 0 }) {
 			x.Metrics = slices.Clone(jobMetrics)
 		}

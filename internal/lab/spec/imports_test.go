@@ -338,14 +338,77 @@ func (w *etWriter) node(id, kind uint64, deps []uint64, attr map[string]any) *et
 			a = protowire.AppendVarint(protowire.AppendTag(a, 9, protowire.VarintType), uint64(int64(v)))
 		case string:
 			a = protowire.AppendString(protowire.AppendTag(a, 29, protowire.BytesType), v)
+		case etNumber:
+			a = v.appendTo(a)
+		case []byte:
+			a = protowire.AppendBytes(protowire.AppendTag(a, 28, protowire.BytesType), v)
 		}
 		m = protowire.AppendBytes(protowire.AppendTag(m, 10, protowire.BytesType), a)
 	}
 	return w.message(m)
 }
 
+// An etNumber is a number in one of the fields that attributes have for integer types.
+type etNumber struct {
+	field protowire.Number
+	value int64
+}
+
+func (n etNumber) appendTo(b []byte) []byte {
+	switch n.field {
+	case 19, 23: // fixed32, sfixed32
+		return protowire.AppendFixed32(protowire.AppendTag(b, n.field, protowire.Fixed32Type), uint32(n.value))
+	case 21, 25: // fixed64, sfixed64
+		return protowire.AppendFixed64(protowire.AppendTag(b, n.field, protowire.Fixed64Type), uint64(n.value))
+	case 15, 17: // sint32, sint64
+		return protowire.AppendVarint(protowire.AppendTag(b, n.field, protowire.VarintType), protowire.EncodeZigZag(n.value))
+	}
+	return protowire.AppendVarint(protowire.AppendTag(b, n.field, protowire.VarintType), uint64(n.value))
+}
+
+// field adds computation 1 with one more field.
+func (w *etWriter) field(n etNumber) *etWriter {
+	m := protowire.AppendVarint(protowire.AppendTag(nil, etID, protowire.VarintType), 1)
+	m = protowire.AppendVarint(protowire.AppendTag(m, etKind, protowire.VarintType), etComp)
+	return w.message(n.appendTo(m))
+}
+
+// dimensions adds an all-reduce with the attribute involved_dim.
+func (w *etWriter) dimensions(selected uint64, packed bool) *etWriter {
+	list := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), selected)
+	if packed {
+		list = protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), []byte{1, byte(selected)})
+	}
+	return w.node(1, etColl, nil, map[string]any{"comm_type": 0, "comm_size": 100, "involved_dim": list})
+}
+
 func newTrace() *etWriter {
 	return new(etWriter).message(protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "0.0.4"))
+}
+
+// TestIntegerTypes reads attributes in each type of integers, and groups by number.
+func TestIntegerTypes(t *testing.T) {
+	read := func(attr map[string]any) string {
+		files := map[string]string{"g.json": `{"3": [0, 1]}`}
+		for r := range 2 {
+			files[fmt.Sprintf("t.%d.et", r)] = string(newTrace().node(1, etColl, nil, attr).b)
+		}
+		tr := Traffic{Pattern: List, File: "t.*.et", CommGroups: "g.json"}
+		flows, err := tr.readList(hosts(t, 2), from(files))
+		if err != nil {
+			t.Errorf("%v: %v", attr, err)
+		}
+		return fmt.Sprint(described(flows))
+	}
+	want := read(map[string]any{"comm_type": 0, "comm_size": 100, "pg_name": "3"})
+	for _, f := range []protowire.Number{7, 9, 11, 13, 15, 17, 19, 21, 23, 25} {
+		if got := read(map[string]any{"comm_type": etNumber{f, 0}, "comm_size": etNumber{f, 100}, "pg_name": etNumber{f, 3}}); got != want {
+			t.Errorf("field %d: %v, want %v", f, got, want)
+		}
+	}
+	if got := read(map[string]any{"comm_type": etNumber{27, 0}, "comm_size": 100, "pg_name": "3", "other": etNumber{27, 1}}); got != want {
+		t.Errorf("a boolean: %v, want %v", got, want)
+	}
 }
 
 // TestImportErrors refuses files with one line that names the place.
@@ -403,6 +466,22 @@ func TestImportErrors(t *testing.T) {
 		{Traffic{File: "t.*.et", CommGroups: "g.json"}, map[string]string{"t.0.et": trace(newTrace().node(1, etColl, nil, attr{"comm_type": 0, "comm_size": 9, "pg_name": "5"})), "g.json": `{"5": [0, 4]}`}, `t.0.et: message 1, node 1: pg_name "5": rank 4 of the group: want different ranks, 0 to 0`},
 		{Traffic{File: "t.*.et", CommGroups: "g.json"}, map[string]string{"t.0.et": trace(valid), "g.json": `[1]`}, "g.json: json: cannot unmarshal array"},
 		{Traffic{File: "t.*.et"}, map[string]string{"t.0.et": trace(newTrace().node(1, etComp, nil, nil))}, "t.*.et: the traces of 1 ranks send nothing"},
+		{Traffic{File: "t.*.et", Order: "random"}, nil, `groups, order and compute: the file "t.*.et" determines them`},
+		{Traffic{File: "t.*.et", Compute: 1}, nil, `groups, order and compute: the file "t.*.et" determines them`},
+		{Traffic{File: "t.*.et", Ranks: -1}, nil, "ranks -1, window 0, chunks 0, repeat 0: want 0 or more"},
+		{Traffic{File: "t.*.et", Window: -1}, nil, "ranks 0, window -1, chunks 0, repeat 0: want 0 or more"},
+		{Traffic{File: "t.*.et", Chunks: -1}, nil, "ranks 0, window 0, chunks -1, repeat 0: want 0 or more"},
+		{Traffic{File: "w.txt", Repeat: -1}, w(head + "1\na -1 1 ALLREDUCE 5 1 NONE 0 1 NONE 0 1\n"), "ranks 0, window 0, chunks 0, repeat -1: want 0 or more"},
+		{Traffic{File: "t.*.et"}, pair(newTrace().node(1, etColl, nil, attr{"comm_type": 32768, "comm_size": 9}), valid), "t.0.et: message 1 at byte 8: node 1: attribute comm_type: want a whole number, 0 to 32767"},
+		{Traffic{File: "t.*.et"}, pair(newTrace().node(1, etSend, nil, attr{"comm_dst": 1 << 31, "comm_size": 9}), valid), "t.0.et: message 1 at byte 8: node 1: attribute comm_dst: want a whole number, 0 to 2147483647"},
+		{Traffic{File: "t.*.et"}, pair(newTrace().node(1, etColl, nil, attr{"comm_type": "SUM", "comm_size": 9}), valid), "t.0.et: message 1 at byte 8: node 1: attribute comm_type: want a whole number, 0 to 32767"},
+		{Traffic{File: "t.*.et"}, pair(newTrace().field(etNumber{etDuration, int64(longestNode) + 1}), valid), "t.0.et: message 1 at byte 8: node 1: duration_micros "},
+		{Traffic{File: "t.*.et"}, pair(newTrace().field(etNumber{etDuration, int64(longestNode)}), valid), "t.1.et: 1 collectives of the 2 ranks: rank 0 has 0"},
+		{Traffic{File: "t.*.et"}, pair(newTrace().field(etNumber{etKind, 8}), valid), "t.0.et: message 1 at byte 8: type 8 of a node: want 0 to 7"},
+		{Traffic{File: "t.*.et"}, pair(new(etWriter).message(etNumber{19, 5}.appendTo(nil)), valid), "t.0.et: message 0 at byte 0: field 19 of wire type 5: want the metadata of a Chakra trace"},
+		{Traffic{File: "t.*.et"}, pair(newTrace().dimensions(0, true), valid), "t.0.et: message 1 at byte 8: involved_dim selects dimensions of ASTRA-sim's network: want pg_name"},
+		{Traffic{File: "t.*.et"}, pair(newTrace().dimensions(0, false), valid), "t.0.et: message 1 at byte 8: involved_dim selects dimensions of ASTRA-sim's network: want pg_name"},
+		{Traffic{File: "t.*.et"}, pair(newTrace().dimensions(1, true), newTrace().dimensions(1, false)), ""},
 		{Traffic{File: "t.*.et", Algorithm: "star"}, nil, `algorithm "star": want ring`},
 		{Traffic{File: "t.*.et", Groups: 2}, nil, `groups, order and compute: the file "t.*.et" determines them`},
 		{Traffic{File: "l.txt", Window: 2}, map[string]string{"l.txt": "0 1 10 0\n"}, `file "l.txt": algorithm, ranks, window`},

@@ -23,16 +23,16 @@ type Metric struct {
 	ByClass bool
 }
 
-// defaultMetrics lists the columns of an experiment that names no metrics. UDP has lost packets
-// instead of retransmissions.
-func defaultMetrics(transport string, collective bool) []string {
+// defaultMetrics lists the columns of an experiment that names no metrics. short is the class of
+// the smallest flows. UDP has lost packets instead of retransmissions.
+func defaultMetrics(transport, short string, collective bool) []string {
 	if collective {
 		return []string{"cct", "cct-ratio", "bus-bandwidth", "fct-p99", "straggler-share", "link-imbalance", "reordered", "retransmitted"}
 	}
 	if transport == "udp" {
-		return []string{"fct-mean", "fct-p99", "fct-mean:short", "throughput", "dropped", "reordered", "queue-mean", "sharing"}
+		return []string{"fct-mean", "fct-p99", "fct-mean:" + short, "throughput", "dropped", "reordered", "queue-mean", "sharing"}
 	}
-	return []string{"fct-mean", "fct-p99", "fct-mean:short", "slowdown-mean", "reordered", "retransmitted", "queue-mean", "sharing"}
+	return []string{"fct-mean", "fct-p99", "fct-mean:" + short, "slowdown-mean", "reordered", "retransmitted", "queue-mean", "sharing"}
 }
 
 // Metrics lists all metrics.

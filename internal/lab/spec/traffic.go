@@ -263,19 +263,12 @@ func leafOf(t *fabric.Topology) []int {
 func HostRates(t *fabric.Topology) []fabric.Rate {
 	return lists.Map(t.HostPorts(), func(ports []int) (sum fabric.Rate) {
 		for _, p := range ports {
-			sum += portRate(t, &t.Hosts[p])
+			h := &t.Hosts[p]
+			of := t.Ports(h.Switch)
+			sum += of[slices.IndexFunc(of, func(p fabric.Port) bool { return p.Number == h.Port })].Rate
 		}
 		return sum
 	})
-}
-
-func portRate(t *fabric.Topology, h *fabric.Host) fabric.Rate {
-	for _, p := range t.Ports(h.Switch) {
-		if p.Number == h.Port {
-			return p.Rate
-		}
-	}
-	return 0
 }
 
 // hostSet parses names of hosts, names of leaves for all their hosts, and ranges. An empty list

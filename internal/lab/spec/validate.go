@@ -243,14 +243,14 @@ func parameterNames(list []codegen.Param) string {
 }
 
 func (x *Experiment) checkMetrics(src *source) error {
-	for i, name := range x.Metrics {
-		if _, err := x.Metric(name); err != nil {
-			return src.wrong(fmt.Sprintf("metrics[%d]", i), err)
-		}
-	}
 	for i, c := range x.Classes {
 		if last := i == len(x.Classes)-1; c.Name == "" || (c.Upto == 0) != last || i > 0 && !last && c.Upto <= x.Classes[i-1].Upto {
 			return src.wrong(fmt.Sprintf("classes[%d]", i), errors.New("want a name and a limit above the one before; none for the last class"))
+		}
+	}
+	for i, name := range x.Metrics {
+		if _, err := x.Metric(name); err != nil {
+			return src.wrong(fmt.Sprintf("metrics[%d]", i), err)
 		}
 	}
 	return nil
