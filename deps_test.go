@@ -38,7 +38,7 @@ var rooms = map[string][]string{
 	"internal/network/fabric": {"internal/text/units", "internal/text/plain", "internal/text/tree"},
 	"internal/bmv2":           {},
 	// The Thrift interface of BMv2; its server's side is about a data plane.
-	"internal/server/thrift": {"internal/bmv2", "internal/dataplane", "internal/dataplane/hash"},
+	"internal/server/thrift": {"internal/text/plain", "internal/bmv2", "internal/dataplane", "internal/dataplane/hash"},
 	"internal/ui/live":       {"internal/server/gate"},
 	// The page in a browser.
 	"internal/ui/web":          {"internal/ui/live", "internal/lab/chart"},
@@ -82,7 +82,7 @@ var rooms = map[string][]string{
 	"internal/bfrt": {},
 	// BfRt's messages and calls, and its server on the embedded switch.
 	"internal/bfrt/wire":   {"internal/text/message"},
-	"internal/server/bfrt": {"internal/bfrt", "internal/bfrt/wire", "internal/bmv2", "internal/dataplane", "internal/dataplane/hash", "internal/dataplane/num", "internal/server/p4rt", "internal/server/gate"},
+	"internal/server/bfrt": {"internal/text/plain", "internal/bfrt", "internal/bfrt/wire", "internal/bmv2", "internal/dataplane", "internal/dataplane/hash", "internal/dataplane/num", "internal/server/p4rt", "internal/server/gate"},
 
 	"internal/scheme/advice": {"fitting", "internal/network/fabric"},
 	"internal/scheme/model":  {"fitting"},
@@ -104,7 +104,7 @@ var rooms = map[string][]string{
 	"internal/dataplane/lookup": {},
 	// Limits on the resources that clients of a server use.
 	"internal/server/gate": {},
-	"internal/server/p4rt": {"internal/text/message", "internal/server/gate", "internal/dataplane", "internal/dataplane/num", "internal/bmv2"},
+	"internal/server/p4rt": {"internal/text/message", "internal/text/plain", "internal/server/gate", "internal/dataplane", "internal/dataplane/num", "internal/bmv2"},
 	// The ports of a switch: sockets, capture files, AF_XDP.
 	"internal/device/ports": {},
 	// Observations as files; figures of fits.

@@ -51,6 +51,7 @@ type served struct {
 	open     bool
 	opened   time.Time // real time at which the moment began
 	moments  int
+	stood    int      // the last moment that was reported as long
 	notices  []func() // functions that send due notifications when virtual time stops
 	ended    bool
 	active   map[*servedCall]bool
@@ -60,6 +61,7 @@ type served struct {
 	callers  map[string]*caller
 	sessions map[string]bool // open streams, by client and switch
 	frames   []servedFrame
+	waiting  int // bytes of frames
 	refused  int
 	calls    int
 	first    string // the first rejected request
@@ -152,8 +154,11 @@ func (d *served) wait(ctx context.Context, now time.Duration, until func(now tim
 // log logs a line; after a limit, it drops further lines.
 func (d *served) log(format string, args ...any) {
 	const most = 20
-	if d.logged++; d.logged <= most {
+	switch d.logged++; {
+	case d.logged <= most:
 		d.o.Log(fmt.Sprintf(format, args...))
+	case d.logged == most+1:
+		d.o.Log("further lines about controllers are left out; the report counts rejected requests")
 	}
 }
 
@@ -227,15 +232,23 @@ func (n *servedNode) Run(sw *dataplane.Switch) {
 	n.up.Store(int64(n.sw.Clock() - n.r.net.Now()))
 }
 
+// The limits of the packet-outs of all switches in one moment.
+const (
+	maxFrames     = 1 << 14
+	maxFrameBytes = 64 << 20
+)
+
 // PacketOut stores a frame until the end of the moment.
 func (n *servedNode) PacketOut(frame []byte) {
-	const most = 1 << 14
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.frames) < most {
-		n.frames = append(n.frames, servedFrame{n.sw, slices.Clone(frame)})
-	}
 	n.heard = time.Now()
+	if len(n.frames) == maxFrames || n.waiting+len(frame) > maxFrameBytes {
+		n.reject("packet-out", "a controller", fmt.Errorf("want at most %d packets and %d MiB between two moments", maxFrames, maxFrameBytes>>20))
+		return
+	}
+	n.frames = append(n.frames, servedFrame{n.sw, slices.Clone(frame)})
+	n.waiting += len(frame)
 }
 
 // Turn waits until virtual time stops.

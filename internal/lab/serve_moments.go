@@ -48,7 +48,7 @@ func (d *served) moment(ctx context.Context, now time.Duration) error {
 		err = d.wait(ctx, now, d.quiet)
 	}
 	frames := d.frames
-	d.frames = nil
+	d.frames, d.waiting = nil, 0
 	d.mu.Unlock()
 	for _, f := range frames {
 		f.sw.PacketOut(f.frame)
@@ -96,13 +96,21 @@ func (d *served) settled(now time.Duration) (ok bool, again time.Duration, err e
 	case first && ready+len(late) < d.o.Wait:
 		return d.awaited(fmt.Sprintf("more than %d of %d controllers have called http://%s/next", ready+len(late), d.o.Wait, d.listen[0].Addr()))
 	}
+	slices.Sort(late)
+	want := fmt.Sprintf("want a call of http://%s/next?name=%s, or of /done at its end", d.listen[0].Addr(), late[0])
 	if left := d.o.Timeout - time.Since(d.heard); left > 0 || d.working() {
+		if stands := time.Since(d.opened); stands > standstill*d.o.Timeout && d.stood != d.moments {
+			d.stood = d.moments
+			d.o.Log(fmt.Sprintf("the clock has stood at %v for %v: requests arrive, but controller %s has not finished: %s", now, stands.Round(time.Millisecond), strings.Join(late, ", "), want))
+		}
 		return false, max(left, d.o.Timeout/4), nil
 	}
-	slices.Sort(late)
-	return false, 0, fmt.Errorf("controller %s has not answered for %v at %v: want a call of http://%s/next?name=%s, or of /done at its end",
-		strings.Join(late, ", "), d.o.Timeout, now, d.listen[0].Addr(), late[0])
+	return false, 0, fmt.Errorf("controller %s has not answered for %v at %v: %s", strings.Join(late, ", "), d.o.Timeout, now, want)
 }
+
+// standstill is the number of timeouts after which a moment of busy controllers is
+// reported. A controller may take long to write many entries, so it is no error.
+const standstill = 10
 
 // linger is how long a moment waits for the next request of a busy controller if virtual
 // time is behind real time.

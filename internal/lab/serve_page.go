@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/controller/plan"
@@ -119,6 +120,15 @@ func (d *served) start(page net.Listener) {
 	}
 }
 
+// admits reports whether a new controller may have a name, which messages quote. The
+// caller holds d.mu.
+func (d *served) admits(name string) bool {
+	odd := func(r rune) bool { return r <= ' ' || r > '~' }
+	return len(name) <= 64 && !strings.ContainsFunc(name, odd) && len(d.callers) < 1024
+}
+
+const wantName = "want a name of up to 64 characters of ASCII without spaces, and at most 1024 controllers"
+
 // next handles the call of a controller that has finished a moment. It returns at
 // the next moment.
 func (d *served) next(w http.ResponseWriter, req *http.Request) {
@@ -130,9 +140,9 @@ func (d *served) next(w http.ResponseWriter, req *http.Request) {
 		d.mu.Unlock()
 		d.answer(w, true)
 		return
-	case c == nil && (len(name) > 64 || len(d.callers) >= 1024):
+	case c == nil && !d.admits(name):
 		d.mu.Unlock()
-		http.Error(w, "want a name of up to 64 bytes and at most 1024 controllers", http.StatusBadRequest)
+		http.Error(w, wantName, http.StatusBadRequest)
 		return
 	case c == nil || c.left:
 		c = &caller{}
@@ -172,8 +182,8 @@ func (d *served) done(w http.ResponseWriter, req *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	name := cmp.Or(req.URL.Query().Get("name"), "1")
-	if d.callers[name] == nil && (len(name) > 64 || len(d.callers) >= 1024) {
-		http.Error(w, "want a name of up to 64 bytes and at most 1024 controllers", http.StatusBadRequest)
+	if d.callers[name] == nil && !d.admits(name) {
+		http.Error(w, wantName, http.StatusBadRequest)
 		return
 	}
 	d.callers[name] = &caller{left: true}

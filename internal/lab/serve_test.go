@@ -20,6 +20,7 @@ import (
 
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/sim"
 )
 
 // weighted is a network in which a link slows down and p4lb's controller does nothing.
@@ -333,7 +334,14 @@ func TestServeFaults(t *testing.T) {
 	}{
 		"nobody":    {func(*testing.T, string) {}, "no more than 0 of 1 controllers have called", &Serve{Wait: 1, Start: 300 * time.Millisecond}},
 		"no stream": {func(*testing.T, string) {}, "no controller has opened a stream", &Serve{Start: 300 * time.Millisecond}},
-		"silent":    {func(t *testing.T, page string) { get(t, page+"/next?name=mine") }, "controller mine has not answered for 1s at 10ms", &Serve{Wait: 1}},
+		"silent": {func(t *testing.T, page string) {
+			for _, path := range []string{"/next?name=a%0Alevel", "/done?name=%1b"} {
+				if text, code := get(t, page+path); code != http.StatusBadRequest {
+					t.Errorf("%s: %d %s", path, code, text)
+				}
+			}
+			get(t, page+"/next?name=mine")
+		}, "controller mine has not answered for 1s at 10ms", &Serve{Wait: 1}},
 		"gone": {func(t *testing.T, page string) {
 			at := strings.TrimPrefix(page, "http://")
 			conn, err := net.Dial("tcp", at)
@@ -412,5 +420,49 @@ func TestServeBeside(t *testing.T) {
 	}
 	if alerts := strings.Join(got.Alerts, "\n"); !strings.Contains(alerts, "2 rejected") && !strings.Contains(alerts, "1 requests, 2 rejected") {
 		t.Error(alerts)
+	}
+}
+
+// TestServeStandstill: a controller that sends requests forever and never finishes a moment
+// is reported once per moment.
+func TestServeStandstill(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var lines []string
+	d := &served{
+		o:      &Serve{Wait: 1, Timeout: time.Second, Log: func(s string) { lines = append(lines, s) }},
+		listen: []net.Listener{l}, callers: map[string]*caller{"mine": {}}, moments: 2,
+		heard: time.Now(), opened: time.Now().Add(-standstill*time.Second - time.Second),
+	}
+	for range 3 {
+		if ok, _, err := d.settled(5 * time.Millisecond); ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	if len(lines) != 1 || !strings.Contains(lines[0], "the clock has stood at 5ms for 11") || !strings.Contains(lines[0], "controller mine") {
+		t.Errorf("%q", lines)
+	}
+}
+
+// TestServeManyPacketOuts: packets that wait for the end of a moment have a limit in bytes,
+// and those beyond it count as rejected.
+func TestServeManyPacketOuts(t *testing.T) {
+	var lines []string
+	n := &servedNode{served: &served{o: &Serve{Log: func(s string) { lines = append(lines, s) }}}, sw: &sim.Switch{Name: "l1"}}
+	frame := make([]byte, maxFrameBytes/4)
+	for range 6 {
+		n.PacketOut(frame)
+	}
+	if len(n.frames) != 4 || n.refused != 2 || !strings.Contains(n.first, "packet-out to l1 at 0s: want at most 16384 packets and 64 MiB") {
+		t.Errorf("%d packets wait, %d are rejected: %s", len(n.frames), n.refused, n.first)
+	}
+	for range 30 {
+		n.PacketOut(frame)
+	}
+	if last := lines[len(lines)-1]; len(lines) != 21 || !strings.Contains(last, "further lines") {
+		t.Errorf("%d lines, the last %q", len(lines), last)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 // A failure is the error of an update with its gRPC code.
@@ -41,8 +42,13 @@ var words = map[codes.Code]string{
 	codes.DeadlineExceeded:  "Deadline exceeded",
 }
 
+// maxMessage bounds an error in bytes. Requests contain names of any length, and
+// errors quote them.
+const maxMessage = 500
+
+// failf returns an error of one printable line.
 func failf(code codes.Code, format string, args ...any) error {
-	msg := fmt.Sprintf(format, args...)
+	msg := plain.Printable(fmt.Sprintf(format, args...), "", maxMessage)
 	if w := words[code]; w != "" {
 		msg = w + ": " + msg
 	}

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/protoadapt"
+
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 // A failure is the reason for rejecting a request or an update, with the status
@@ -24,8 +26,25 @@ func (f *failure) Error() string { return f.msg }
 // GRPCStatus makes the code visible to package status.
 func (f *failure) GRPCStatus() *status.Status { return status.New(f.code, f.msg) }
 
+// maxMessage bounds an error in bytes. Requests contain names and values of any
+// length, and errors quote them.
+const maxMessage = 500
+
+// failf returns an error of one printable line.
 func failf(code codes.Code, format string, args ...any) error {
-	return &failure{code, fmt.Sprintf(format, args...)}
+	return &failure{code, plain.Printable(fmt.Sprintf(format, args...), "", maxMessage)}
+}
+
+// A hexed value is printed in base 16. Long values are truncated, so that an error
+// also has room for its reason.
+type hexed []byte
+
+func (b hexed) String() string {
+	const most = 32
+	if len(b) <= most {
+		return fmt.Sprintf("0x%x", []byte(b))
+	}
+	return fmt.Sprintf("0x%x… (%d bytes)", []byte(b[:most]), len(b))
 }
 
 // variant names the field that is set in the first oneof of a message, as the protocol
@@ -56,7 +75,7 @@ func recode(err error, code codes.Code) error {
 	if err == nil {
 		return nil
 	}
-	return &failure{code, err.Error()}
+	return failf(code, "%v", err)
 }
 
 // asInvalid turns OUT_OF_RANGE into INVALID_ARGUMENT, the code for invalid byte
@@ -70,7 +89,7 @@ func asInvalid(err error) error {
 
 // prefixed adds a prefix to the message of err.
 func prefixed(err error, format string, args ...any) error {
-	return &failure{codeOf(err), fmt.Sprintf(format, args...) + ": " + err.Error()}
+	return failf(codeOf(err), "%s: %v", fmt.Sprintf(format, args...), err)
 }
 
 // maxDetails bounds the details of a status. They are sent base64-encoded in a

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/p4lb/p4lb/internal/server/gate"
@@ -195,6 +196,28 @@ func TestManyFailures(t *testing.T) {
 	}
 	if got := shorten("a\u00e9", 2); got != "a" {
 		t.Errorf("cut within a character: %q", got)
+	}
+}
+
+// TestErrorsQuoteLittle: errors that quote a client's names and values are single lines of
+// limited length, and keep their reason.
+func TestErrorsQuoteLittle(t *testing.T) {
+	s := configured(t)
+	e := macEntry(t, "\x01")
+	e.Match[0].GetExact().Value = bytes.Repeat([]byte{0xff}, 1<<18)
+	err := status.Convert(s.write(insert(t, e)))
+	if got := err.Details()[0].(*p4v1.Error).GetMessage(); len(got) > 300 || !strings.Contains(got, "ff… (262144 bytes) takes 2097152 bits, more than the 48 of the type") {
+		t.Errorf("%d bytes: %.400s", len(got), got)
+	}
+	s.role = strings.Repeat("b", 1<<10)
+	if _, err := s.read(allRoutes(t)); len(err.Error()) > maxMessage+100 || !strings.Contains(err.Error(), "there is no role") {
+		t.Errorf("%d bytes: %.400s", len(err.Error()), err)
+	}
+	s.role = ""
+	config := proto.Clone(testConfig(t)).(*p4v1.ForwardingPipelineConfig)
+	config.P4Info.Tables[0].Preamble.Name = "a\nlevel=ERROR \x1b[31m"
+	if err := s.configure(commitNew, config); err == nil || strings.ContainsAny(err.Error(), "\n\x1b") || !strings.Contains(err.Error(), "the program has no such table") {
+		t.Errorf("got %q", err)
 	}
 }
 

@@ -164,7 +164,7 @@ func parseLPM(f *fieldInfo, v *p4v1.FieldMatch_LPM) (dataplane.Match, error) {
 	case m.PrefixLen <= 0 || m.PrefixLen > f.width:
 		err = failf(codes.InvalidArgument, "the prefix length is %d, want 1 to %d: omit the field to match anything", m.PrefixLen, f.width)
 	case !num.TrailingZeros(m.Value, f.width-m.PrefixLen):
-		err = failf(codes.InvalidArgument, "0x%x has bits set beyond its prefix of %d bits", m.Value, m.PrefixLen)
+		err = failf(codes.InvalidArgument, "%v has bits set beyond its prefix of %d bits", hexed(m.Value), m.PrefixLen)
 	}
 	return m, err
 }
@@ -181,7 +181,7 @@ func parseTernary(f *fieldInfo, v *p4v1.FieldMatch_Ternary) (dataplane.Match, er
 	case num.IsZero(m.Mask):
 		err = failf(codes.InvalidArgument, "the mask is zero: omit the field to match anything")
 	case !num.Within(m.Value, m.Mask):
-		err = failf(codes.InvalidArgument, "0x%x has bits outside the mask 0x%x", m.Value, m.Mask)
+		err = failf(codes.InvalidArgument, "%v has bits outside the mask %v", hexed(m.Value), hexed(m.Mask))
 	}
 	return m, err
 }
@@ -196,7 +196,7 @@ func parseRange(f *fieldInfo, v *p4v1.FieldMatch_Range) (dataplane.Match, error)
 	}
 	switch {
 	case less(m.High, m.Value):
-		err = failf(codes.InvalidArgument, "the low end 0x%x is above the high end 0x%x", m.Value, m.High)
+		err = failf(codes.InvalidArgument, "the low end %v is above the high end %v", hexed(m.Value), hexed(m.High))
 	case num.IsZero(m.Value) && num.AllOnes(m.High, f.width):
 		err = failf(codes.InvalidArgument, "the range includes every value: omit the field to match anything")
 	}

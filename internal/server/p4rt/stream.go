@@ -99,7 +99,7 @@ func (s *Server) handle(ctx context.Context, c *controller, m *p4v1.StreamMessag
 			s.refuse(ctx, c, err, &p4v1.StreamError{Details: &p4v1.StreamError_DigestListAck{DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}})
 		}
 	case *p4v1.StreamMessageRequest_Other:
-		err := failf(codes.Unimplemented, "messages of type %s are not supported", u.Other.GetTypeUrl())
+		err := failf(codes.Unimplemented, "messages of type %q are not supported", u.Other.GetTypeUrl())
 		s.refuse(ctx, c, err, &p4v1.StreamError{Details: &p4v1.StreamError_Other{Other: &p4v1.StreamOtherError{Other: u.Other}}})
 	}
 	return nil

@@ -198,7 +198,7 @@ func unsigned(b []byte, width int) ([]byte, error) {
 	}
 	b = canonical(b)
 	if n := num.BitLen(b); n > width {
-		return nil, failf(codes.OutOfRange, "0x%x takes %d bits, more than the %d of the type", b, n, width)
+		return nil, failf(codes.OutOfRange, "%v takes %d bits, more than the %d of the type", hexed(b), n, width)
 	}
 	return b, nil
 }
@@ -224,7 +224,7 @@ func signed(b []byte, width int) ([]byte, error) {
 		b = b[1:]
 	}
 	if n := num.SignedBitLen(b); n > width {
-		return nil, failf(codes.OutOfRange, "0x%x takes %d bits, more than the %d of the signed type", b, n, width)
+		return nil, failf(codes.OutOfRange, "%v takes %d bits, more than the %d of the signed type", hexed(b), n, width)
 	}
 	return b, nil
 }

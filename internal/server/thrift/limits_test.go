@@ -221,3 +221,58 @@ func TestMessagesWithoutEnd(t *testing.T) {
 		ours.Close()
 	}
 }
+
+// TestMalformedCallsAreLogged: a call with impossible content is logged in one line, a
+// connection that ends within a call is not, nor is each of many faults.
+func TestMalformedCallsAreLogged(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	s := NewServer(newFake(), 7)
+	s.LogTo(slog.New(slog.NewTextHandler(&said, nil)))
+	go s.Serve(l)
+	begin := "\x80\x01\x00\x01\x00\x00\x00\x01x\x00\x00\x00\x01"
+	for _, text := range []string{begin + "\x0f\x00\x01\x0c\xff\xff\xff\xff", begin + "\x0b\x00"} {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(c, text)
+		c.(*net.TCPConn).CloseWrite()
+		io.Copy(io.Discard, c)
+		c.Close()
+	}
+	s.Close()
+	for range 998 {
+		s.report("c", errLong)
+	}
+	got := said.String()
+	if !strings.Contains(got, "negative size: -1") {
+		t.Errorf("got %q, want the length of the list", got)
+	}
+	if n := strings.Count(got, "\n"); n != 11 || !strings.Contains(got, "times=100\n") {
+		t.Errorf("%d lines, want the first ten and the hundredth:\n%s", n, got)
+	}
+}
+
+// TestReasonsOfExceptions: exceptions are described by the kind of call, with the object.
+func TestReasonsOfExceptions(t *testing.T) {
+	for _, c := range []struct {
+		method string
+		exc    exception
+		want   string
+	}{
+		{"bm_mt_add_entry", badMatchKey, "I.t: the match fields do not fit the table"},
+		{"bm_register_read", badIndex, "I.t: the array has no such cell"},
+		{"bm_mt_add_entry", tableError, "I.t: exception with code 100"},
+	} {
+		if got := reasonOf(c.method, record{2: []byte("I.t")}, c.exc).Error(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.method, got, c.want)
+		}
+	}
+	if got := reasonOf("mirroring_session_get", record{1: int32(5), 2: []byte("\x1b")}, noSession).Error(); got != "\\x1b: there is no such session" {
+		t.Errorf("got %q, want no control characters", got)
+	}
+}

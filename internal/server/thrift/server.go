@@ -5,16 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	wire "github.com/apache/thrift/lib/go/thrift"
+
+	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
 // A Server answers calls about one switch.
@@ -34,6 +38,7 @@ type Server struct {
 	closed bool
 	work   sync.WaitGroup
 
+	faults  atomic.Int64  // malformed messages
 	closing chan struct{} // closed with the server
 }
 
@@ -69,7 +74,7 @@ type Simulator interface {
 // Simulate makes the server process calls in turns. It must be called before Serve.
 func (s *Server) Simulate(sim Simulator) { s.sim = sim }
 
-// LogTo sets the logger for panics in calls.
+// LogTo sets the logger for malformed messages and for panics in calls.
 func (s *Server) LogTo(l *slog.Logger) { s.log = l }
 
 // The limits of calls, which are short except for programs. The protocol limits
@@ -165,10 +170,41 @@ func (s *Server) add(conn net.Conn) {
 				s.log.Error("panic while handling a call", "client", conn.RemoteAddr(), "fault", fmt.Sprint(p), "stack", string(debug.Stack()))
 			}
 		}()
-		for s.answer(ctx, client, both, both, c.busy) == nil {
-			c.idle()
+		var err error
+		for err == nil {
+			if err = s.answer(ctx, client, both, both, c.busy); err == nil {
+				c.idle()
+			}
 		}
+		s.report(client, err)
 	})
+}
+
+// report logs that a connection has been closed because of a malformed message. After
+// the first ten, it logs only the hundredth, the thousandth and so on.
+func (s *Server) report(client string, err error) {
+	if !malformed(err) {
+		return
+	}
+	times := s.faults.Add(1)
+	step := int64(1)
+	for 10*step <= times {
+		step *= 10
+	}
+	if times < 10 || times == step {
+		s.log.Warn("malformed Thrift call: closed the connection", "client", client, "reason", plain.Printable(err.Error(), "", 200), "times", times)
+	}
+}
+
+// malformed reports whether an error is about the content of a call, and not about the
+// connection.
+func malformed(err error) bool {
+	if errors.Is(err, errLong) {
+		return true
+	}
+	_, transport := errors.AsType[wire.TTransportException](err)
+	_, network := errors.AsType[net.Error](err)
+	return !transport && !network && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, context.Canceled)
 }
 
 // makeRoom closes the oldest connection without a call, or else the one that
@@ -246,7 +282,7 @@ func (s *Server) answer(ctx context.Context, client string, in, out wire.TProtoc
 	case typ != wire.CALL && typ != wire.ONEWAY:
 		return s.refuse(ctx, out, method, seq, wire.INVALID_MESSAGE_TYPE_EXCEPTION, "want a call")
 	case do == nil:
-		return s.refuse(ctx, out, method, seq, wire.UNKNOWN_METHOD, "unknown method "+name)
+		return s.refuse(ctx, out, method, seq, wire.UNKNOWN_METHOD, "unknown method "+plain.Printable(name, "", 100))
 	}
 	value, exc, err := s.process(ctx, client, method, do, args)
 	if err != nil {
@@ -289,7 +325,7 @@ func (s *Server) process(ctx context.Context, client, method string, do call, ar
 	value, exc = do(s.target, args)
 	failed, _ := value.(error)
 	if exc != 0 {
-		failed = fmt.Errorf("exception with code %d", exc)
+		failed = reasonOf(method, args, exc)
 	}
 	done(failed)
 	return value, exc, nil
