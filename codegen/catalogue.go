@@ -301,7 +301,7 @@ func (a *architecture) count(p *Param, v Value) int64 {
 	if p.Unit == Time && !a.software {
 		return (v.Int + tick/2) / tick
 	}
-	// Programs have times in µs.
+	// Other programs count time in µs.
 	switch {
 	case p.Unit == Time:
 		return v.Int / 1000

@@ -137,14 +137,14 @@ func (v *view) CoefficientParams() string {
 func (v *view) PolySource() []string {
 	p := v.polynomial()
 	at := func(equation int) string {
-		return fmt.Sprintf("Eq. %d, which is Eq. %d times 100, cut off. l and t are bytes that mean fractions of 256, as the polynomial was fitted to: the terms are shifted to one scale.", equation+3, equation)
+		return fmt.Sprintf("Eq. %d, which is Eq. %d times 100 without decimals. l and t are fractions of 256, as in the paper's fit; shifts bring the terms to one scale.", equation+3, equation)
 	}
 	var text string
 	switch {
 	case v.params.Runtime:
-		text = "The pattern that the controller gives. l and t are bytes that mean fractions of 256: the terms are shifted to one scale."
+		text = "The coefficients are set by the controller. l and t are fractions of 256; shifts bring the terms to one scale."
 	case v.params.Coeffs != nil:
-		text = fmt.Sprintf("A fit times %d. l and t are bytes that mean fractions of 256: the terms are shifted to one scale.", p.Scale)
+		text = fmt.Sprintf("The fitted coefficients, times %d. l and t are fractions of 256; shifts bring the terms to one scale.", p.Scale)
 	default:
 		text = at(7 + p.Degree)
 		if p.Degree == 3 && v.params.Printed {
@@ -159,15 +159,15 @@ func (v *view) PolySource() []string {
 // PolyScaledL describes how L is scaled to a byte.
 func (v *view) PolyScaledL() []string {
 	p := v.polynomial()
-	return wrap(fmt.Sprintf("The data's L: 0 to 255 stand for %d to %d, by 255*2^16/%d.", p.L.Min, p.L.Max, p.L.Max-p.L.Min))
+	return wrap(fmt.Sprintf("0 to 255 stand for values of L from %d to %d, by 255*2^16/%d.", p.L.Min, p.L.Max, p.L.Max-p.L.Min))
 }
 
 // PolyRange describes how T is scaled to a byte.
 func (v *view) PolyRange() []string {
 	p := v.polynomial()
-	bytes := fmt.Sprintf("0 to 255 stand for %d to %d us, by 255*2^16/%d.", p.T.Min, p.T.Max, p.T.Max-p.T.Min)
+	bytes := fmt.Sprintf("0 to 255 stand for values of T from %d to %d us, by 255*2^16/%d.", p.T.Min, p.T.Max, p.T.Max-p.T.Min)
 	if v.params.Coeffs != nil {
-		return wrap("The data's T: " + bytes)
+		return wrap(bytes)
 	}
-	return wrap("The paper does not say how it normalises T. " + bytes)
+	return wrap("The paper does not define the normalisation of T. " + bytes)
 }

@@ -23,7 +23,7 @@ type Loss struct {
 
 // An Extent is the range of values of the integer index.
 type Extent struct {
-	Min          int64   `json:"min"` // over all bytes, before the clamp
+	Min          int64   `json:"min"` // over all pairs of bytes L and T, before negative values become 0
 	Max          int64   `json:"max"`
 	HullMin      int64   `json:"hull_min"` // over the hull of the data
 	HullMax      int64   `json:"hull_max"`

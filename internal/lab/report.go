@@ -248,7 +248,7 @@ func (p page) Settings() [][2]string {
 		network := c.Topology.Name
 		if rows := p.rowsOf(c.Name); len(rows) > 0 && rows[0].network != nil {
 			t := rows[0].network
-			network = fmt.Sprintf("%s, of %d switches and %d hosts", cmp.Or(network, t.Name), len(t.Switches), len(t.Hosts))
+			network = fmt.Sprintf("%s, %d switches, %d hosts", cmp.Or(network, t.Name), len(t.Switches), len(t.Hosts))
 		}
 		add(prefix+"network", network)
 		for _, t := range c.Traffic {
@@ -262,7 +262,7 @@ func (p page) Settings() [][2]string {
 		add(prefix+"compared with other simulators", x.Apart(c))
 		add(prefix+"flows begin within", c.Duration.String())
 		add(prefix+"warm-up", fmt.Sprint(spec.Time(c.WarmupTime())))
-		add(prefix+"seeds", fmt.Sprint(c.Seeds))
+		add(prefix+"seeds", strings.Trim(fmt.Sprint(c.Seeds), "[]"))
 	}
 	add("parameters", x.Values)
 	if p.World == Sim {

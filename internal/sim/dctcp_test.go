@@ -62,20 +62,20 @@ func TestAlpha(t *testing.T) {
 			t.Errorf("alpha %v, window %d, want %v and %d", s.share.alpha, s.window, alpha, window)
 		}
 	}
-	// The first acknowledgment ends the first window of the count.
+	// The first acknowledgment ends the first window: a quarter less alpha.
 	round(10, 0)
 	check(0.75, 11*segment)
-	// The first of these eleven ends a window without marks. Then the mark of
-	// the last takes off alpha/2.
+	// The first of these eleven acknowledgments ends a window without marks. The
+	// last one is marked and reduces the window by alpha/2.
 	round(11, 1)
 	check(0.5625, 7907) // 11000 - 3093
-	// The first of these ends a window of eleven, one of them marked.
+	// The first of these ends a window of eleven segments, one of them marked.
 	round(7, 0)
 	check(0.5625*0.75+0.25/11, 7907)
 }
 
-// TestDCTCPWindow reduces the window once in a window of data, whether one
-// packet of it is marked or all, and does not grow it there.
+// TestDCTCPWindow expects one reduction for a window of data, whether one packet
+// is marked or all, and no growth in that window.
 func TestDCTCPWindow(t *testing.T) {
 	for _, marked := range []int64{1, 10} {
 		s := newTCPSender(usual(t, nil), new(FlowStats), 1000*segment, true)

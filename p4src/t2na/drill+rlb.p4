@@ -189,7 +189,7 @@ struct base_t {
 Register<bit<32>, PortId_t>(PORTS) ig_in;     // bytes that arrived at the port
 Register<bit<32>, PortId_t>(PORTS) ig_out;    // those of these bytes that have left the switch, as last reported; Q is ig_in - ig_out
 Register<bit<32>, PortId_t>(PORTS) eg_out;    // bytes that arrived at the port and have left the switch
-Register<base_t, PortId_t>(PORTS) ig_0;       // Q at the start of the last interval, and the time of that start
+Register<base_t, PortId_t>(PORTS) ig_0;       // start of the last interval, and Q at that time
 Register<ticks_t, PortId_t>(PORTS) warn_sent; // time of the last warning to the switch behind the port
 Register<ticks_t, PortId_t>(PORTS) qe_clone;  // time of the port's last report
 Register<ticks_t, PortId_t>(PORTS) ig_clone;  // time of the last report of the bytes that arrived at the port
@@ -220,7 +220,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // Options make the checksum count as wrong: the deparser has no space for them.
+    // Options count as a wrong checksum: the deparser has no room for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
@@ -971,7 +971,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     // State return (QALL, Alg. 3): report the measurement to ingress if the last
-    // time is longer ago than T_b.
+    // report is older than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
             if ((span_t)(meta.now - reported) > (span_t)T_B || (span_t)(meta.now - reported) < 0) {

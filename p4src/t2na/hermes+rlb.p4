@@ -324,7 +324,7 @@ struct window_t {
 Register<bit<32>, PortId_t>(PORTS) ig_in;     // bytes that arrived at the port
 Register<bit<32>, PortId_t>(PORTS) ig_out;    // those of these bytes that have left the switch, as last reported; Q is ig_in - ig_out
 Register<bit<32>, PortId_t>(PORTS) eg_out;    // bytes that arrived at the port and have left the switch
-Register<base_t, PortId_t>(PORTS) ig_0;       // Q at the start of the last interval, and the time of that start
+Register<base_t, PortId_t>(PORTS) ig_0;       // start of the last interval, and Q at that time
 Register<ticks_t, PortId_t>(PORTS) warn_sent; // time of the last warning to the switch behind the port
 Register<ticks_t, PortId_t>(PORTS) qe_clone;  // time of the port's last report
 Register<ticks_t, PortId_t>(PORTS) ig_clone;  // time of the last report of the bytes that arrived at the port
@@ -360,7 +360,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // Options make the checksum count as wrong: the deparser has no space for them.
+    // Options count as a wrong checksum: the deparser has no room for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
@@ -1646,7 +1646,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     // State return (QALL, Alg. 3): report the measurement to ingress if the last
-    // time is longer ago than a window.
+    // report is older than a window.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
             if ((span_t)(meta.now - reported) > (span_t)WINDOW || (span_t)(meta.now - reported) < 0) {

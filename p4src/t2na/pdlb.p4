@@ -137,7 +137,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // Options make the checksum count as wrong: the deparser has no space for them.
+    // Options count as a wrong checksum: the deparser has no room for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);

@@ -168,7 +168,7 @@ parser LbIngressParser(packet_in pkt, out headers_t hdr, out ingress_metadata_t 
         }
     }
 
-    // Options make the checksum count as wrong: the deparser has no space for them.
+    // Options count as a wrong checksum: the deparser has no room for them.
     state ipv4 {
         pkt.extract(hdr.ipv4);
         ipv4_checksum.add(hdr.ipv4);
@@ -499,7 +499,7 @@ control LbEgress(inout headers_t hdr, inout egress_metadata_t meta,
     }
 
     // State return (QALL, Alg. 3): report the measurement to ingress if the last
-    // time is longer ago than T_b.
+    // report is older than T_b.
     RegisterAction<ticks_t, PortId_t, bit<1>>(qe_clone) is_due = {
         void apply(inout ticks_t reported, out bit<1> due) {
             if ((span_t)(meta.now - reported) > (span_t)T_B || (span_t)(meta.now - reported) < 0) {

@@ -31,7 +31,7 @@ const bit<8> PROTOCOL_UDP = 17;
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
-const bit<32> EGRESS_CLONE = 2;     // of instance_type
+const bit<32> EGRESS_CLONE = 2;     // value of instance_type
 const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
 const bit<8> FIELDS_REPORT = 1;
 
@@ -88,7 +88,7 @@ header report_t {
     bit<16> port; // the egress port
 }
 
-// What CONGA's leaves tell each other with every packet.
+// The header that CONGA's leaves exchange in every packet.
 header overlay_t {
     bit<4> lbtag;     // the packet's path
     bit<3> ce;        // the most congested link so far
@@ -126,7 +126,7 @@ struct metadata_t {
     @field_list(FIELDS_REPORT)
     bit<32> sent; // bytes that the port sent recently
     @field_list(FIELDS_REPORT)
-    port_t  port;  // its port
+    port_t  port;  // the reported port
     gid_t   leaf;  // the packet's origin
     slot_t  tag;   // feedback about a path of the other leaf to this leaf
     bit<40> least; // load and rank of the path chosen so far
@@ -137,9 +137,9 @@ struct metadata_t {
 register<time_us_t>(FLOWS) fl_ts;      // arrival of the flow's last packet
 register<time_us_t>(PORTS) qe_clone;   // time of the port's last report
 register<bit<32>>(PORTS) dre;          // bytes sent recently, decaying within 2^10 us
-register<time_us_t>(PORTS) dre_ts;     // when dre was last right
+register<time_us_t>(PORTS) dre_ts;     // time of the last update of dre
 register<bit<32>>(PORTS) dre_in;       // dre as last reported
-register<time_us_t>(PORTS) dre_in_ts;  // time of that start
+register<time_us_t>(PORTS) dre_in_ts;  // time of the last report
 register<slot_t>(GROUPS) fb_tag;       // the path of that leaf to this leaf that is reported next
 register<bit<16>>(FLOWS) fl_port;      // the path of the flow's flowlet
 register<bit<8>>(PATHS) to_leaf;       // congestion of this leaf's path to that leaf

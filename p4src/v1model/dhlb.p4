@@ -29,7 +29,7 @@ const bit<8> PROTOCOL_UDP = 17;
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
-const bit<32> EGRESS_CLONE = 2;     // of instance_type
+const bit<32> EGRESS_CLONE = 2;     // value of instance_type
 const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
 const bit<8> FIELDS_REPORT = 1;
 
@@ -128,7 +128,7 @@ struct metadata_t {
     @field_list(FIELDS_REPORT)
     bit<32> sent; // bytes that the port sent recently
     @field_list(FIELDS_REPORT)
-    port_t  port;       // its port
+    port_t  port;       // the reported port
     bit<32> sent_there; // bytes sent recently towards the probe's sender
     bit<8>  d;          // load degree of that link
     bit<32> total;      // grids of all paths
@@ -144,9 +144,9 @@ struct metadata_t {
 register<time_us_t>(FLOWS) fl_ts;     // arrival of the flow's last packet
 register<time_us_t>(PORTS) qe_clone;  // time of the port's last report
 register<bit<32>>(PORTS) u;           // bytes sent recently, decaying within 2^10 us
-register<time_us_t>(PORTS) u_ts;      // when u was last right
+register<time_us_t>(PORTS) u_ts;      // time of the last update of u
 register<bit<32>>(PORTS) u_in;        // u as last reported
-register<time_us_t>(PORTS) u_in_ts;   // time of that start
+register<time_us_t>(PORTS) u_in_ts;   // time of the last report
 register<bit<16>>(FLOWS) fl_port;     // the path of the flow's flowlet
 register<bit<8>>(PATHS) deg;          // load degree of the path: 5 idle, 0 full
 register<bit<16>>(PATHS) deg_seq;     // value of deg_newest when the path's last probe arrived
@@ -327,7 +327,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.d = d;
     }
 
-    // Table 1, its ranges closed below: 200Mbps carry 25600 bytes in delta.
+    // Table 1, with ranges that include their lower bounds: 200Mbps carry 25600 bytes in delta.
     table degree {
         key = {
             meta.sent_there: range;

@@ -30,7 +30,7 @@ const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 const bit<8> AGAIN_REROUTE = 2;
 
-const bit<32> EGRESS_CLONE = 2;     // of instance_type
+const bit<32> EGRESS_CLONE = 2;     // value of instance_type
 const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
 const bit<8> FIELDS_REPORT = 1;
 
@@ -42,7 +42,7 @@ const bit<4> PROBE_REPLY = 1; // flags of a probe
 const bit<16> TYPE_CNM = 0x88B5;
 const bit<8> CNM_WARN = 1; // type of a CNM
 const bit<8> CNM_CLEAR = 2;
-const bit<32> INGRESS_CLONE = 1;  // of instance_type
+const bit<32> INGRESS_CLONE = 1;  // value of instance_type
 const bit<32> SESSION_CNM = 1000; // for port 0; session SESSION_CNM + p leads to port p
 const bit<8> FIELDS_CNM = 3;
 const port_t PORT_AGAIN = 501; // a port without an interface
@@ -169,9 +169,9 @@ struct metadata_t {
     port_t    port_3;
     time_us_t reported; // time of the port's last report
     @field_list(FIELDS_REPORT)
-    bit<32> depth; // of the queue
+    bit<32> depth; // length of the queue
     @field_list(FIELDS_REPORT)
-    port_t  port; // its port
+    port_t  port; // the reported port
     bit<12> here; // the number of this leaf, if a probe has arrived
     @field_list(FIELDS_AGAIN, FIELDS_CNM)
     port_t in_port; // first input port of the packet
@@ -209,11 +209,11 @@ register<bit<32>>(PATHS) rtt;          // round-trip time of the path
 register<time_us_t>(PATHS) rtt_ts;     // time of the measurement
 register<bit<32>>(PORTS) ig_q;         // bytes in the switch that arrived at the port
 register<bit<32>>(PORTS) ig_q0;        // ig_q at the start of the last interval
-register<time_us_t>(PORTS) ig_t0;      // time of that start
+register<time_us_t>(PORTS) ig_t0;      // start of the last interval
 register<time_us_t>(PORTS) warn_sent;  // time of the last warning to the switch behind the port; 0 if no warning is valid
 register<time_us_t>(PORTS) warn_until; // time until which the port is expected to be paused
 register<time_us_t>(1) t_rc;           // duration of the last recirculation
-register<bit<16>>(MEMORIES) dr_mem;    // the 1 paths that were least loaded before, the latest first
+register<bit<16>>(MEMORIES) dr_mem;    // the last m least loaded paths, the latest first
 
 // Parser.
 

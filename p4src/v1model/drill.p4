@@ -27,7 +27,7 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
-const bit<32> EGRESS_CLONE = 2;     // of instance_type
+const bit<32> EGRESS_CLONE = 2;     // value of instance_type
 const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
 const bit<8> FIELDS_REPORT = 1;
 
@@ -93,9 +93,9 @@ struct metadata_t {
     port_t    port_3;
     time_us_t reported; // time of the port's last report
     @field_list(FIELDS_REPORT)
-    bit<32> depth; // of the queue
+    bit<32> depth; // length of the queue
     @field_list(FIELDS_REPORT)
-    port_t  port;   // its port
+    port_t  port;   // the reported port
     bit<32> least;  // load of the path chosen so far
     bit<16> held_0; // the least loaded path so far
 }
@@ -104,7 +104,7 @@ struct metadata_t {
 
 register<time_us_t>(PORTS) qe_clone; // time of the port's last report
 register<bit<32>>(PORTS) q_len;      // packets in the port's queue, as last reported
-register<bit<16>>(MEMORIES) dr_mem;  // the 1 paths that were least loaded before, the latest first
+register<bit<16>>(MEMORIES) dr_mem;  // the last m least loaded paths, the latest first
 
 // Parser.
 

@@ -41,7 +41,7 @@ const bit<4> PROBE_CE = 2;    // it passed a long queue
 const bit<16> TYPE_CNM = 0x88B5;
 const bit<8> CNM_WARN = 1; // type of a CNM
 const bit<8> CNM_CLEAR = 2;
-const bit<32> INGRESS_CLONE = 1;  // of instance_type
+const bit<32> INGRESS_CLONE = 1;  // value of instance_type
 const bit<32> SESSION_CNM = 1000; // for port 0; session SESSION_CNM + p leads to port p
 const bit<8> FIELDS_CNM = 3;
 const port_t PORT_AGAIN = 501; // a port without an interface
@@ -233,7 +233,7 @@ register<time_us_t>(PATHS) rtt_ts;     // time of the measurement
 register<bit<8>>(PATHS) ecn;           // share of the path's probes that passed a long queue
 register<bit<32>>(PORTS) ig_q;         // bytes in the switch that arrived at the port
 register<bit<32>>(PORTS) ig_q0;        // ig_q at the start of the last interval
-register<time_us_t>(PORTS) ig_t0;      // time of that start
+register<time_us_t>(PORTS) ig_t0;      // start of the last interval
 register<time_us_t>(PORTS) warn_sent;  // time of the last warning to the switch behind the port; 0 if no warning is valid
 register<time_us_t>(PORTS) warn_until; // time until which the port is expected to be paused
 register<time_us_t>(1) t_rc;           // duration of the last recirculation

@@ -29,7 +29,7 @@ const bit<8> PROTOCOL_UDP = 17;
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
-const bit<32> EGRESS_CLONE = 2;     // of instance_type
+const bit<32> EGRESS_CLONE = 2;     // value of instance_type
 const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
 const bit<8> FIELDS_REPORT = 1;
 
@@ -115,7 +115,7 @@ struct metadata_t {
     @field_list(FIELDS_REPORT)
     bit<32> sent; // bytes that the port sent recently
     @field_list(FIELDS_REPORT)
-    port_t port;      // its port
+    port_t port;      // the reported port
     bool   known_hop; // a probe arrived on a path of the group
 }
 
@@ -124,9 +124,9 @@ struct metadata_t {
 register<time_us_t>(FLOWS) fl_ts;    // arrival of the flow's last packet
 register<time_us_t>(PORTS) qe_clone; // time of the port's last report
 register<bit<32>>(PORTS) u;          // bytes sent recently, decaying within 2^10 us
-register<time_us_t>(PORTS) u_ts;     // when u was last right
+register<time_us_t>(PORTS) u_ts;     // time of the last update of u
 register<bit<32>>(PORTS) u_in;       // u as last reported
-register<time_us_t>(PORTS) u_in_ts;  // time of that start
+register<time_us_t>(PORTS) u_in_ts;  // time of the last report
 register<bit<16>>(FLOWS) fl_port;    // the path of the flow's flowlet
 register<bit<16>>(GROUPS) best_hop;  // the path with the smallest utilisation to the destination
 register<bit<32>>(GROUPS) min_util;  // utilisation of that path: bytes that its busiest link sent within 2^10 us

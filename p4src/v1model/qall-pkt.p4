@@ -26,7 +26,7 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
-const bit<32> EGRESS_CLONE = 2;     // of instance_type
+const bit<32> EGRESS_CLONE = 2;     // value of instance_type
 const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
 const bit<8> FIELDS_REPORT = 1;
 
@@ -108,7 +108,7 @@ struct metadata_t {
     @field_list(FIELDS_REPORT)
     bit<8> V; // queuing trend
     @field_list(FIELDS_REPORT)
-    port_t  port;  // its port
+    port_t  port;  // the reported port
     bit<32> total; // grids of all paths
     bit<32> grid;  // the drawn grid
     bit<32> end_0; // last grid of the path

@@ -30,7 +30,7 @@ const bit<8> PROTOCOL_UDP = 17;
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
-const bit<32> EGRESS_CLONE = 2;     // of instance_type
+const bit<32> EGRESS_CLONE = 2;     // value of instance_type
 const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
 const bit<8> FIELDS_REPORT = 1;
 
@@ -123,7 +123,7 @@ struct metadata_t {
     @field_list(FIELDS_REPORT)
     bit<8> V; // queuing trend
     @field_list(FIELDS_REPORT)
-    port_t  port;  // its port
+    port_t  port;  // the reported port
     bit<32> total; // grids of all paths
     bit<32> grid;  // the drawn grid
     bit<32> end_0; // last grid of the path
@@ -288,12 +288,12 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         q_T.write(port, T);
         q_V.write(port, V);
         q_upd.write(port, meta.now);
-        // Eq. 13, which is Eq. 10 times 100, cut off. l and t are bytes that mean
-        // fractions of 256, as the polynomial was fitted to: the terms are shifted to
-        // one scale. The paper prints 188 for l*t, but its own Eq. 10 gives 1887.
+        // Eq. 13, which is Eq. 10 times 100 without decimals. l and t are fractions of
+        // 256, as in the paper's fit; shifts bring the terms to one scale. The paper
+        // prints 188 for l*t, but its own Eq. 10 gives 1887.
         int<64> l = (int<64>)(bit<64>)L;
-        // The paper does not say how it normalises T. 0 to 255 stand for 0 to 10000
-        // us, by 255*2^16/10000.
+        // The paper does not define the normalisation of T. 0 to 255 stand for values
+        // of T from 0 to 10000 us, by 255*2^16/10000.
         bit<48> waited = T < 10000 ? T : 10000;
         int<64> t = (int<64>)(bit<64>)(waited * 1671 >> 16);
         int<64> l2 = l * l;

@@ -26,7 +26,7 @@ const bit<16> TYPE_IPV4 = 0x0800;
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
-const bit<32> EGRESS_CLONE = 2;     // of instance_type
+const bit<32> EGRESS_CLONE = 2;     // value of instance_type
 const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
 const bit<8> FIELDS_REPORT = 1;
 
@@ -108,7 +108,7 @@ struct metadata_t {
     @field_list(FIELDS_REPORT)
     bit<8> V; // queuing trend
     @field_list(FIELDS_REPORT)
-    port_t  port;  // its port
+    port_t  port;  // the reported port
     int<32> c_0_0; // of 1
     int<32> c_1_0; // of l
     int<32> c_0_1; // of t
@@ -273,11 +273,11 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         q_T.write(port, T);
         q_V.write(port, V);
         q_upd.write(port, meta.now);
-        // The pattern that the controller gives. l and t are bytes that mean fractions
-        // of 256: the terms are shifted to one scale.
+        // The coefficients are set by the controller. l and t are fractions of 256;
+        // shifts bring the terms to one scale.
         int<128> l = (int<128>)(bit<128>)L;
-        // The paper does not say how it normalises T. 0 to 255 stand for 0 to 10000
-        // us, by 255*2^16/10000.
+        // The paper does not define the normalisation of T. 0 to 255 stand for values
+        // of T from 0 to 10000 us, by 255*2^16/10000.
         bit<48> waited = T < 10000 ? T : 10000;
         int<128> t = (int<128>)(bit<128>)(waited * 1671 >> 16);
         int<128> l2 = l * l;

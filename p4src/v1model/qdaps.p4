@@ -30,7 +30,7 @@ const bit<8> PROTOCOL_UDP = 17;
 const bit<8> FIELDS_AGAIN = 2;
 const bit<8> AGAIN_REPORT = 1;
 
-const bit<32> EGRESS_CLONE = 2;     // of instance_type
+const bit<32> EGRESS_CLONE = 2;     // value of instance_type
 const bit<32> SESSION_REPORT = 500; // leads to a port without an interface
 const bit<8> FIELDS_REPORT = 1;
 
@@ -102,9 +102,9 @@ struct metadata_t {
     bit<32>   svc_3;
     time_us_t reported; // time of the port's last report
     @field_list(FIELDS_REPORT)
-    bit<32> depth; // of the queue
+    bit<32> depth; // length of the queue
     @field_list(FIELDS_REPORT)
-    port_t  port;     // its port
+    port_t  port;     // the reported port
     bit<48> RQD;      // remaining wait of the flow's last packet
     slot_t  last;     // path of the flow's last packet
     bit<32> last_len; // current length of its queue

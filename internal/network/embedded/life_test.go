@@ -36,7 +36,7 @@ func newFuse(t testing.TB, after int64, event func()) *fuse {
 // deployment may need fewer packets than the counted one.
 func (f *fuse) blow() { f.once.Do(f.event) }
 
-// Endpoint counts the data on its connections.
+// Endpoint returns an endpoint that counts the data on its connections for the fuse.
 func (f *fuse) Endpoint(name string) (target.Endpoint, error) {
 	e, err := f.Target.Endpoint(name)
 	dial := e.Dial

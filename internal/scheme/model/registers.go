@@ -19,7 +19,7 @@ func (s *Switch) Cells(register string) []uint64 {
 	return nil
 }
 
-// cells reads the registers that no single block owns.
+// cells returns the cells of a register that belongs to no single block.
 func (s *Switch) cells(register string) []uint64 {
 	switch register {
 	case "qd_S":

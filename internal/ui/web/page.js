@@ -363,7 +363,7 @@ function render() {
   }
   $("ports").replaceChildren(...ports(sw, f));
   const ways = paths(sw, f);
-  $("paths").replaceChildren(...ways.length ? ways : [el("p", { class: "faint" }, "no choice of paths here")]);
+  $("paths").replaceChildren(...ways.length ? ways : [el("p", { class: "faint" }, "this switch does not choose between paths")]);
   $("registers").replaceChildren(...registers(sw, f));
 }
 
