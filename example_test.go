@@ -78,7 +78,7 @@ func ExampleCompile() {
 	// forward.p4:19:21: go is not declared; did you mean to?
 }
 
-// A packet goes where an entry sends it.
+// A packet leaves at the port of its entry.
 func ExampleSwitch() {
 	p, err := p4lb.Compile("forward.p4", []byte(forward))
 	if err != nil {

@@ -245,7 +245,7 @@ func machineOf(arch string) (machine, error) {
 			return m, nil
 		}
 	}
-	return machine{}, unknown("architecture", arch, Archs)
+	return machine{}, &unknownError{what: "architecture", name: arch, have: Archs} // suggestions for such short names would mislead
 }
 
 // CellBytes returns the size of a queue cell on an architecture, or 0 if queues count

@@ -181,8 +181,8 @@ var (
 	member   = regexp.MustCompile(`(?m)^    \S+ +(\w+);`)
 )
 
-// checkText wants no line too long to read, no leftovers of templates, and
-// nothing that is declared and then not used.
+// checkText reports lines that are too long, leftovers of templates, and unused
+// declarations.
 func checkText(t *testing.T, name, text string) {
 	t.Helper()
 	lines := strings.Split(text, "\n")

@@ -53,8 +53,8 @@ func TestMissingEntries(t *testing.T) {
 	}
 }
 
-// TestTauNormalisesT: the printed polynomials take T as a share of tau, which is
-// whatever --set says.
+// TestTauNormalisesT: the printed polynomials take T as a share of tau, which --set
+// changes.
 func TestTauNormalisesT(t *testing.T) {
 	row, err := codegen.Lookup("qall-poly2")
 	if err != nil {

@@ -191,7 +191,7 @@ func runP4c(t *testing.T, command []string, record map[string]p4cLine, today map
 			mu.Lock()
 			defer mu.Unlock()
 			fresh[args] = line
-			writeP4cRecord(t, head, fresh) // after an interruption it goes on from here
+			writeP4cRecord(t, head, fresh) // an interrupted test continues from here
 			<-slots
 		})
 	}

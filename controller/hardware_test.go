@@ -38,7 +38,7 @@ func TestHardwareReadings(t *testing.T) {
 		{"drill", []cell{{"LbIngress.queue_0.q_len", 3, 12}}, "queue", "port 3", 12, "12 cells of 80 bytes", 12},
 		{"drill", []cell{{"qe_clone", 3, ticks(now - 2*time.Millisecond)}}, "qe_clone", "port 3", 998_000, "2 ms ago", ticks(now - 2*time.Millisecond)},
 		{"drill", nil, "qe_clone", "port 3", 0, "never", 0},
-		// The clock of 32 bits has gone round in between.
+		// The 32-bit clock has wrapped in between.
 		{"drill", []cell{{"qe_clone", 3, 1<<32 - 1}}, "qe_clone", "port 3", 1, "1 s ago", 1<<32 - 1},
 		{"dhlb", []cell{{"LbIngress.degree_1.deg", 2, 3<<32 | ticks(now-time.Millisecond)}}, "degree", "leaf 2 path 2", 3, "3", 3},
 		{"dhlb", []cell{{"LbIngress.degree_1.deg", 2, 3<<32 | ticks(now-time.Millisecond)}}, "deg_ts", "leaf 2 path 2", 999_000, "1 ms ago", ticks(now - time.Millisecond)},
@@ -154,8 +154,8 @@ func TestDevicePorts(t *testing.T) {
 	}
 }
 
-// TestHardwareProbes lets HULA's probes tell both leaves about a way to each
-// other, which is erased when they stop.
+// TestHardwareProbes: HULA's probes report a path between the leaves to both, and the
+// leaves remove it when the probes stop.
 func TestHardwareProbes(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 10*time.Microsecond), "hula@tna", nil)
 	tasks := n.tasks(task.Options{})
@@ -204,7 +204,7 @@ func TestHardwarePathProbes(t *testing.T) {
 	}
 }
 
-// TestHardwareLoad: DHLB's probes are as frequent as the reported load wants.
+// TestHardwareLoad: the period of DHLB's probes follows the reported load.
 func TestHardwareLoad(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "dhlb@tna", map[string]string{"gap": "50us"})
 	for _, name := range []string{"l1", "l2"} {

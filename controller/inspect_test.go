@@ -61,7 +61,7 @@ type cell struct {
 	value    uint64
 }
 
-// readingOf is what l1 says under a scheme when its cells hold that.
+// readingOf returns the decoded reading of l1 under a scheme, for the given cell values.
 func readingOf(t *testing.T, scheme string, cells []cell, quantity, index string) inspect.Reading {
 	t.Helper()
 	n := newVirtualNet(t, leafSpine(t, 0), scheme, nil)
@@ -140,8 +140,8 @@ func TestReadingsOfProgram(t *testing.T) {
 	}
 }
 
-// TestEveryProgram reads every program of the catalogue, in each role, and wants
-// words for every cell.
+// TestEveryProgram reads every program of the catalogue, in each role, and expects a text
+// for every cell.
 func TestEveryProgram(t *testing.T) {
 	leftToPlainRun(t)
 	for _, row := range codegen.Rows() {
@@ -257,13 +257,13 @@ func TestNamedRegisters(t *testing.T) {
 	}
 }
 
-// clockless is a switch that does not tell its clock.
+// clockless is a switch whose clock cannot be read.
 type clockless struct{ registers.Access }
 
 func (clockless) Clock(context.Context) (time.Duration, error) { return 0, registers.ErrNoClock }
 
-// TestGuessedClock takes the latest time in the registers for the clock, but
-// none that lies ahead.
+// TestGuessedClock uses the latest time in the registers as the clock, but no time in the
+// future.
 func TestGuessedClock(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "drill+rlb-star", nil)
 	n.write("l1", "rtt_ts", 2<<4, 5000)

@@ -32,7 +32,7 @@ func (s *syncBuffer) String() string {
 	return s.b.String()
 }
 
-// until waits until something is so.
+// until waits until ok returns true.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)

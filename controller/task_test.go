@@ -18,8 +18,8 @@ import (
 
 const ms = time.Millisecond
 
-// TestHULAProbes lets probes go out and wants both leaves to know the least
-// utilised way to each other.
+// TestHULAProbes sends probes and expects both leaves to know the least utilised path to
+// each other.
 func TestHULAProbes(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 10*time.Microsecond), "hula", nil)
 	tasks := n.tasks(task.Options{})
@@ -83,7 +83,7 @@ type quiet struct{ *virtualNet }
 
 func (quiet) PacketOut(string, []byte) error { return nil }
 
-// TestDHLBProbes wants degrees for all paths, and probes that are numbered.
+// TestDHLBProbes expects degrees for all paths, and numbered probes.
 func TestDHLBProbes(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 10*time.Microsecond), "dhlb", nil)
 	var frames [][]byte
@@ -264,7 +264,8 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// TestRezero wants leftovers gone, but not while packets are in the switch.
+// TestRezero expects leftover counts to be cleared, but not while packets are in the
+// switch.
 func TestRezero(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 0), "drill+rlb", nil)
 	task := taskOf(t, n.tasks(task.Options{}), "rezero", "l1")
@@ -419,8 +420,8 @@ func TestEveryTask(t *testing.T) {
 	}
 }
 
-// TestTimeless: where the switch does not tell its clock, tasks go by the times
-// in its registers.
+// TestTimeless: if the switch's clock cannot be read, tasks use the times in its
+// registers.
 func TestTimeless(t *testing.T) {
 	n := newVirtualNet(t, leafSpine(t, 10*time.Microsecond), "pdlb", nil)
 	n.timeless = true
@@ -469,8 +470,8 @@ func (f *flaky) Run(now time.Duration, _ task.Fabric) (time.Duration, error) {
 	return now + ms, nil
 }
 
-// TestSchedule wants tasks in the order of their times, errors with the task's
-// name, no task twice in one run, and none lost by an error.
+// TestSchedule expects tasks in the order of their times, errors with the task's name, no
+// task twice in one run, and no task lost after an error.
 func TestSchedule(t *testing.T) {
 	f := &flaky{}
 	s := task.NewSchedule([]task.Task{f}, 0)

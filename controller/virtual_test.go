@@ -36,7 +36,7 @@ type virtualNet struct {
 	heard map[string][][]byte
 	// silent switches do not report whether their queues are empty.
 	silent bool
-	// timeless switches do not tell their clock.
+	// timeless switches have no readable clock.
 	timeless bool
 	// lost are links by their ends that lose everything.
 	lost map[fabric.End]bool

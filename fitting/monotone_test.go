@@ -8,7 +8,7 @@ import (
 
 func TestMonotone(t *testing.T) {
 	for _, degree := range []int{1, 2, 3, 5, 8} {
-		// Traffic that goes down in L at first, then up, and up in T at the end.
+		// Traffic that falls and then rises with L, and that rises with T at the end.
 		s := new(Rows)
 		rng := rand.New(rand.NewPCG(3, 3))
 		for range 3000 {

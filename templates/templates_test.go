@@ -9,8 +9,8 @@ import (
 // window is the number of consecutive lines that may not occur twice.
 const window = 3
 
-// TestNothingTwice wants no passage to stand twice in the templates: what two
-// blocks need is a part of its own.
+// TestNothingTwice reports passages that occur twice in the templates: a passage that two
+// blocks need must be a separate part.
 func TestNothingTwice(t *testing.T) {
 	for _, architecture := range []string{"v1model"} {
 		names, err := fs.Glob(FS, architecture+"/*.tmpl")

@@ -11,9 +11,9 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme"
 )
 
-// TestTofinoRecord compares the recorded resources of programs with the current
-// programs. If the number of lines differs, the record is older than the
-// program, and the row must say stale. For schemes without a program it compares the reasons.
+// TestTofinoRecord compares the recorded resources of programs with the current programs.
+// If the number of lines differs, the record is older than the program, and the row must
+// be marked as stale. For schemes without a program it compares the reasons.
 func TestTofinoRecord(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine does the work: the race detector has nothing to see")

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// A probe finds the entry that a packet hits, sees changes, and changes
-// nothing.
+// A probe returns the entry that a packet would hit, follows changes, and changes nothing.
 func TestProbe(t *testing.T) {
 	s := router(t).sw
 	probe, err := s.Probe("I.routes")

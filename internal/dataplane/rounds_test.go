@@ -91,7 +91,7 @@ func TestEndlessPackets(t *testing.T) {
 	}
 }
 
-// A packet that goes round less often than its limit leaves.
+// A packet that recirculates less often than its limit leaves the switch.
 func TestRoundsEnough(t *testing.T) {
 	sw, err := dataplane.New(looping(t, "hdr.h.a = hdr.h.a - 1; std.egress_spec = 3;", "if (hdr.h.a != 0) { recirculate_preserving_field_list(0); }"), dataplane.Options{Rounds: 200})
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4"
 )
 
-// ghostly sends packets {port, number, ...} to their port, with the length that
-// the ghost thread last saw of the queue of that number. A test replaces GHOST
-// and TELL.
+// ghostly sends packets {port, number, ...} to their port, with the length that the ghost
+// thread last read from the queue of that number. A test replaces GHOST and TELL.
 const ghostly = `#include <t2na.p4>
 header h_t { bit<8> port; bit<16> queue; bit<32> told; }
 struct headers_t { h_t h; }

@@ -221,7 +221,7 @@ func TestPipeForwards(t *testing.T) {
 	pipeProgram{arch: bmv2.T2NA, ingress: prims(set(toPort3, 3)), egress: prims(set("eg_h.a", 9))}.check(t, nil, "01020304 aabb", "3:09020304aabb")
 }
 
-// Without a port the packet is dropped; in v1model it goes to port 0.
+// Without a port the packet is dropped; v1model would send it to port 0.
 func TestPipeDropsWithoutPort(t *testing.T) {
 	pipeProgram{}.check(t, nil, "01020304", "")
 	pipeProgram{ingress: prims(set(toPort3, 0x1ff))}.check(t, nil, "01020304", "")

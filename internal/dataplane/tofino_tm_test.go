@@ -104,8 +104,8 @@ func TestBypassEgress(t *testing.T) {
 
 // A packet that leaves by a recirculation port arrives there.
 func TestRecirculationPorts(t *testing.T) {
-	// A packet goes from port 5 to the first of the ports, from there to the
-	// next, and from the last to port 3, with the port of its arrival in it.
+	// A packet enters at port 5, passes the given ports in turn, and leaves at port 3 with
+	// its input port in it.
 	by := func(ports ...int) []*bmv2.Primitive {
 		came, next := bmv2.FieldOf("ig_intr", "ingress_port"), bmv2.HexInt(3, 0)
 		way := append([]int{5}, ports...)

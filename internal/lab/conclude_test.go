@@ -58,7 +58,7 @@ func TestConclusion(t *testing.T) {
 	}
 }
 
-// TestNothingFinished: a row without any finished flow names where its packets went.
+// TestNothingFinished: a row without any finished flow names where its packets were lost.
 func TestNothingFinished(t *testing.T) {
 	c := made(map[string][]float64{"mine": {1}, "ecmp": {1}}, "mine", "ecmp")
 	r := c.Rows[0].Runs[0]

@@ -98,10 +98,10 @@ func ranOnce(t testing.TB, name string) *Result {
 // onceRan caches results by the name of the row.
 var onceRan sync.Map
 
-// TestHardwareRuns: every row that exists for Tofino runs in a network of
-// Tofinos, and moves flows about as fast as its program for software switches.
-// That it gives the same again TestDecisionDelay finds. The simulator itself sees to it that no byte is lost
-// without a reason.
+// TestHardwareRuns: every row that exists for Tofino runs in a network of Tofinos, and
+// completes flows about as fast as its program for software switches. TestDecisionDelay
+// checks that runs are deterministic. The simulator itself checks that every lost byte has
+// a reason.
 func TestHardwareRuns(t *testing.T) {
 	leftToPlainRun(t)
 	for _, arch := range []string{"tna", "t2na"} {
@@ -220,10 +220,10 @@ func TestGhost(t *testing.T) {
 	}
 }
 
-// TestHardwareEngines: program and model agree to the last packet in difficult cases.
-// HULA compares utilisations of several links, and one that is off by 1 is another way.
-// After a failure a leaf sees packets of its own come back with another leaf's header,
-// which it must pass on or drop with the same draws.
+// TestHardwareEngines: program and model agree on every packet in difficult cases. HULA
+// compares utilisations of several links, so a utilisation that differs by 1 leads to
+// another path. After a failure, packets return to their leaf with another leaf's header;
+// program and model must forward or drop them with the same random draws.
 func TestHardwareEngines(t *testing.T) {
 	leftToPlainRun(t)
 	for name, text := range map[string]string{

@@ -170,8 +170,8 @@ func TestCasesOfFailures(t *testing.T) {
 	}
 }
 
-// The utilisation of links is drawn as bars from the end of the interval before, and idle
-// intervals are left out. Each bar has its words.
+// The utilisation of links is drawn as bars from the end of the interval before, without
+// idle intervals. Each bar has a description.
 func TestUsesOfLinks(t *testing.T) {
 	c := made(map[string][]float64{"a": {10}}, "a")
 	r := c.Rows[0]

@@ -322,8 +322,8 @@ func (full) Write([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "write", Path: "links.csv", Err: syscall.ENOSPC}
 }
 
-// TestFaults: a link that fails is avoided once the controller has been told,
-// and a switch that loses packets costs retransmissions.
+// TestFaults: schemes avoid a failed link once the controller knows it, and a switch that
+// loses packets causes retransmissions.
 func TestFaults(t *testing.T) {
 	leftToPlainRun(t)
 	for _, engine := range []string{spec.EngineP4, spec.EngineNative} {

@@ -268,8 +268,8 @@ func TestServeBfRtRefused(t *testing.T) {
 	}
 }
 
-// TestServeBfRtNotices: a client hears of a port that fails, and that works again, when
-// the clock stops next.
+// TestServeBfRtNotices: when the clock stops next, a client is notified of a port that
+// fails or works again.
 func TestServeBfRtNotices(t *testing.T) {
 	r, pages, _ := serving(&Serve{Every: 10 * time.Millisecond, Wait: 1, Timeout: time.Minute, BfRt: true})
 	var work sync.WaitGroup

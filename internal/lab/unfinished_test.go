@@ -98,7 +98,7 @@ seeds: 2
 			t.Errorf("%s uses %g %% of the paths", r.Scheme.Label, used)
 		}
 	}
-	// As if all had gone along the first path.
+	// The result as if all flows had taken the first path.
 	for _, run := range c.Rows[1].Runs {
 		run.Metrics["paths-used"], run.Flows = 25, 40
 	}

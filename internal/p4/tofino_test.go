@@ -74,8 +74,8 @@ func TestTofinoRows(t *testing.T) {
 	}
 }
 
-// documented lists the names of the document's objects that the control plane
-// knows, by kind. Tables with a key also tell the names in it.
+// documented lists the names of the document's objects for the control plane, by kind.
+// Tables with a key add the names of its fields.
 func documented(c *bmv2.Config) map[string][]string {
 	sets := map[string]map[string]bool{"actions": {}, "tables": {}, "registers": {}, "counters": {}, "profiles": {}}
 	for _, p := range c.Pipelines {

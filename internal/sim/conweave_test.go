@@ -108,9 +108,9 @@ func unequalPaths(t *testing.T) *fabric.Topology {
 	return topo
 }
 
-// TestConWeave holds ConWeave to its promises on paths of different rates: flows leave the
-// slow path within round trips, packets overtake each other between the leaves, and no host
-// sees that.
+// TestConWeave checks ConWeave's properties on paths of different rates: flows leave the
+// slow path within round trips, packets overtake each other between the leaves, and hosts
+// receive them in order.
 func TestConWeave(t *testing.T) {
 	topo := unequalPaths(t)
 	o := sim.Options{PFC: sim.PFC{On: true}, ECN: sim.ECN{Min: 100e3, Max: 400e3, P: 0.2}}

@@ -111,8 +111,8 @@ func crossRun(t *testing.T, topo *fabric.Topology, p *plan.Plan, o sim.Options, 
 	return r
 }
 
-// startTasks runs the controller's tasks at other intervals, but with the
-// packets and registers that the manifest wants.
+// startTasks runs the controller's tasks at other intervals, but with the packets and
+// registers of the manifest.
 func startTasks(n *sim.Network, p *plan.Plan, s *plan.Switch) {
 	node, man := n.Switch(s.Name), &s.Pipeline.Manifest
 	every := func(interval time.Duration, f func()) {

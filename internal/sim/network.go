@@ -544,7 +544,7 @@ const (
 	receiving
 )
 
-// place returns the place of an end of the flow.
+// place returns the origin of events at an end of the flow.
 func (f *Flow) place(end uint64) place {
 	if !f.net.placed() {
 		return 0

@@ -99,10 +99,9 @@ func TestRecovery(t *testing.T) {
 		{"three last", 10, []int{7, 8, 9}, []int{7, 8, 9}, 0, 1},
 		{"only one", 1, []int{0}, []int{0}, 0, 1},
 		{"all", 10, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 0, 1},
-		// Segments 10 and 11 follow by limited transmit, then 0 is sent again,
-		// as the thirteenth. That it is lost only the timer can tell. Before,
-		// when nothing is left to send, rule 4 sends the last segment again
-		// on suspicion.
+		// Segments 10 and 11 follow by limited transmit. Then 0 is sent again, as the
+		// thirteenth, and only the timer detects its loss. Before that, with nothing left
+		// to send, rule 4 sends the last segment again.
 		{"retransmission", 30, []int{0, 12}, []int{0, 29, 0}, 1, 1},
 		{"retransmission twice", 30, []int{0, 12, 32}, []int{0, 29, 0, 0}, 1, 2},
 		{"rescue", 10, []int{3, 9}, []int{3, 9}, 1, 0},

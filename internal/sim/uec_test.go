@@ -50,8 +50,8 @@ func TestUECConstants(t *testing.T) {
 	}
 }
 
-// TestUECWindow goes through the four effects of an acknowledgment, with constants of
-// the test before.
+// TestUECWindow checks the four effects of an acknowledgment, with the constants of the
+// previous test.
 func TestUECWindow(t *testing.T) {
 	u := Tuning{Segment: 4096, UEC: UEC{BaseRTT: 5352 * time.Nanosecond, window: 10}}
 	u, err := u.tuned(100e9, 4096)
@@ -94,7 +94,7 @@ func TestUECWindow(t *testing.T) {
 	}
 }
 
-// TestUECAcks goes through the reasons for an acknowledgment, and its bitmap.
+// TestUECAcks checks the reasons for an acknowledgment, and its bitmap.
 func TestUECAcks(t *testing.T) {
 	_, _, r, c := uecCable(t, 100*segment, nil)
 	arrive := func(psn int64, change func(*Packet)) *Packet {

@@ -68,8 +68,8 @@ func pairPlan(t *testing.T, by fabric.Grouping) *plan.Plan {
 	return p
 }
 
-// A state that was written describes each switch as the target reaches it, and otherwise as
-// the topology says.
+// A written state describes each switch with the addresses of the target, or else with the
+// addresses of the topology.
 func TestNote(t *testing.T) {
 	for _, by := range []fabric.Grouping{fabric.ByHops, fabric.ByLeaf} {
 		p := pairPlan(t, by)

@@ -75,8 +75,8 @@ func TestCounted(t *testing.T) {
 	}
 }
 
-// A switch is idle if its ports are counted, no packet came, went or was lost, and no
-// register that is shown holds a value.
+// A switch is idle if its ports are counted, no packet arrived, left or was lost, and no
+// shown register holds a value.
 func TestIdle(t *testing.T) {
 	port := func(q string, v float64) Reading { return Reading{Quantity: q, Port: 1, Value: v} }
 	for _, test := range []struct {
@@ -160,8 +160,8 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// The age of information is the time since it was heard. Zero means that
-// nothing was heard, and flows end after two timeouts.
+// The age of information is the time since it was received. Zero means that nothing was
+// received. Flows end after two timeouts.
 func TestNewsAges(t *testing.T) {
 	r := manifest.Register{Name: "heard", Size: 5, Width: 32, Index: manifest.ByPort}
 	r.Kind, r.Event, r.Unit = manifest.Moment, manifest.Heard, manifest.Microseconds
@@ -190,7 +190,7 @@ func TestNewsAges(t *testing.T) {
 	}
 }
 
-// Of several times, the one counts that was heard of the register that decides.
+// Of several times, the time of the register with the information counts.
 func TestNewsOf(t *testing.T) {
 	moment := func(name string, event manifest.Event, of string, index manifest.Index) *registers.Array {
 		a := &registers.Array{Name: name, Index: index}

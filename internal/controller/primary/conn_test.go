@@ -24,7 +24,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/target"
 )
 
-// A scripted server answers streams as a test says.
+// A scripted server answers each stream with the function of the test.
 type scripted struct {
 	p4v1.UnimplementedP4RuntimeServer
 	streams  chan *scriptedStream

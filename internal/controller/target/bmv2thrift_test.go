@@ -95,7 +95,7 @@ func TestThrift(t *testing.T) {
 		t.Errorf("clock %v, %v", now, err)
 	}
 
-	// A switch that has come back is found again; one that is gone is not.
+	// A switch that has restarted is found again; a stopped one is not.
 	stop()
 	_, stop = serveThrift(t, sw, address)
 	if got, err := c.Read(ctx, "r", 12, 13, nil); err != nil || fmt.Sprint(got) != "[7]" {

@@ -43,7 +43,7 @@ func TestInterfaceCounts(t *testing.T) {
 	}
 }
 
-// TestHasAddress tells an address of the machine from one of a neighbour.
+// TestHasAddress distinguishes an address of the machine from a neighbour's address.
 func TestHasAddress(t *testing.T) {
 	table := "Local:\n  +-- 198.18.0.0/31 1 0 0\n     |-- 198.18.0.0\n        /31 link UNICAST\n     |-- 198.18.0.1\n        /32 host LOCAL\n"
 	if hasAddress(table, "198.18.0.0") || !hasAddress(table, "198.18.0.1") || hasAddress(table, "198.18.0.11") {

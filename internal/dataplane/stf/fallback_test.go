@@ -175,7 +175,7 @@ func oldNames() *bmv2.Config {
 		op("no_op"),
 	}
 	loop := []*bmv2.Primitive{
-		op("_jump_if_zero", f(10), n(4)), // a loop that doubles f11 as often as f10 says
+		op("_jump_if_zero", f(10), n(4)), // a loop that doubles f11 f10 times
 		op("add_to_field", f(11), f(11)),
 		op("subtract_from_field", f(10), n(1)),
 		op("_jump", n(0)),

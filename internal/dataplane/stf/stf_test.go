@@ -63,7 +63,7 @@ func TestFailuresSayWhere(t *testing.T) {
 		{tablesEntry + tablesPacket + "expect 1 55 00 ff 00 ** ** ** ** ** **", "9 bytes, expected 10"},
 		{tablesPacket + "expect 1\nexpect 1", "stf:3: port 1: no packet, expected any"},
 		{tablesPacket + "packet 1 00", "stf: port 1: unexpected packet"},
-		{tablesPacket, ""}, // nobody looks at port 1
+		{tablesPacket, ""}, // no test line expects this packet
 		{"packet 0 0", `stf:1: packet data "0": want bytes`},
 		{"packet", "stf:1: packet: no port: want packet PORT DATA"},
 		{"expect x 00", `port "x" is not a number`},

@@ -99,7 +99,7 @@ func place(file string, line int, have []string) (at [3]int, err error) {
 	for c, name := range fitting.ColumnNames {
 		at[c] = slices.Index(have, name)
 		if at[c] < 0 {
-			return at, &Error{File: file, Line: line, Msg: fmt.Sprintf("no column %s, only %s", name, strings.Join(have, ", "))}
+			return at, &Error{File: file, Line: line, Msg: fmt.Sprintf("no column %s: the columns are %s", name, strings.Join(have, ", "))}
 		}
 		if slices.Contains(have[at[c]+1:], name) {
 			return at, &Error{File: file, Line: line, Msg: fmt.Sprintf("two columns %s", name)}

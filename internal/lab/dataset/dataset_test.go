@@ -68,8 +68,8 @@ func TestCSVErrors(t *testing.T) {
 	const head = "egress_traffic,occupancy,dequeue_interval\n"
 	for _, c := range []struct{ text, want string }{
 		{"", "obs.csv: empty: want a line with the names of the columns"},
-		{"a,occupancy,b\n", "obs.csv:1: no column egress_traffic, only a, occupancy, b"},
-		{"\n\negress_traffic,occupancy\n", "obs.csv:3: no column dequeue_interval, only egress_traffic, occupancy"},
+		{"a,occupancy,b\n", "obs.csv:1: no column egress_traffic: the columns are a, occupancy, b"},
+		{"\n\negress_traffic,occupancy\n", "obs.csv:3: no column dequeue_interval: the columns are egress_traffic, occupancy"},
 		{"occupancy," + head, "obs.csv:1: two columns occupancy"},
 		{head + "1,2,3\n1,2\n", "obs.csv:3: 2 fields, but line 1 names 3 columns"},
 		{head + "1,2,3,4\n", "obs.csv:2: 4 fields, but line 1 names 3 columns"},
@@ -231,7 +231,7 @@ func TestParquetErrors(t *testing.T) {
 	}{
 		{parquetOf(t, []text{{"a", 1, 2}}, 1), "x: the column egress_traffic holds STRING, not numbers"},
 		{parquetOf(t, []repeated{{[]float64{1}, 1, 2}}, 1), "x: the column egress_traffic holds DOUBLE, not numbers"},
-		{parquetOf(t, []missing{{1, 2}}, 1), "x: no column dequeue_interval, only egress_traffic, occupancy"},
+		{parquetOf(t, []missing{{1, 2}}, 1), "x: no column dequeue_interval: the columns are egress_traffic, occupancy"},
 		{leaf, "x: the file is broken"},
 		{whole[:len(whole)-7], "x: not a whole Parquet file: "},
 		{whole, "x: row 2: occupancy 200 is more than a full queue, which is 100"},

@@ -8,7 +8,7 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/native"
 )
 
-// A manifest says enough of a program for the oracle to take its place.
+// A manifest describes a program well enough for a model to replace it.
 func ExampleModelOf() {
 	row, err := codegen.Lookup("drill")
 	if err != nil {

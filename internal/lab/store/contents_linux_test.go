@@ -72,7 +72,7 @@ func TestFilesOfOthers(t *testing.T) {
 	}
 }
 
-// A table with other bytes of the same length than its digest says is damaged.
+// A table that differs from its digest, with the same length, is reported as damaged.
 func TestDigestOfTables(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	if err := s.Put(t.Context(), testKey, []byte("{}"), map[string]string{"flows.csv": write(t, s, "1,2,3\n")}, false); err != nil {

@@ -288,7 +288,8 @@ func TestPruneNames(t *testing.T) {
 	}
 }
 
-// Paths are escaped as RFC 3986 says: all but letters, digits, - . _ ~ and the slash.
+// Paths are escaped as RFC 3986 specifies: all characters except letters, digits, - . _ ~
+// and the slash.
 func TestEscape(t *testing.T) {
 	const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/"
 	for c := range 256 {

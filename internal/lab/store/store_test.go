@@ -324,8 +324,8 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestDeadProcess: a worker on the same machine is dead as soon as its process
-// is gone.
+// TestDeadProcess: a worker on the same machine counts as dead as soon as its process has
+// ended.
 func TestDeadProcess(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	a, err := s.NewWorker(t.Context(), time.Hour)

@@ -151,7 +151,8 @@ func TestBfRtRegisters(t *testing.T) {
 	}
 }
 
-// TestBfRtBound: a program has one client; the next waits until that is gone.
+// TestBfRtBound: a program has one client; the next client waits until the first one
+// disconnects.
 func TestBfRtBound(t *testing.T) {
 	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
 	p := bfrtPlan(t, "ecmp@tna", preset(t, "qall"))

@@ -39,7 +39,7 @@ func TestIdempotent(t *testing.T) {
 func TestCommonEntries(t *testing.T) {
 	for _, memory := range []bool{true, false} {
 		if memory && testing.Short() {
-			continue // the race detector sees more over a connection
+			continue // a connection gives the race detector more to check
 		}
 		t.Run(fmt.Sprintf("memory=%t", memory), func(t *testing.T) {
 			target := newTarget(t, embedded.Options{Memory: memory, AnyPort: true, Still: true})

@@ -41,7 +41,7 @@ func TestHops(t *testing.T) {
 		{"hermes", manifest.PathProbe, tree},
 	} {
 		if c.topology == tree && testing.Short() {
-			continue // slow under the race detector, which sees as much in the other cases
+			continue // slow under the race detector, and the other cases run the same code
 		}
 		p := planFor(t, c.scheme, c.topology)
 		target := newTarget(t, embedded.Options{Memory: true})

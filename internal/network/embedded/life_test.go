@@ -16,8 +16,8 @@ import (
 	"github.com/p4lb/p4lb/internal/network/embedded"
 )
 
-// A fuse is a target that calls a function once, when a number of packets have
-// gone over its connections in either direction.
+// A fuse is a target that calls a function once, after a number of packets on its
+// connections, in both directions together.
 type fuse struct {
 	*embedded.Target
 	left  atomic.Int64
@@ -145,7 +145,7 @@ func killSwitch(t *testing.T, p *plan.Plan, name string, at int64) {
 		kept.Wait()
 		c.Close()
 	}()
-	_, err = c.Deploy(testContext(t)) // may fail: Keep goes on
+	_, err = c.Deploy(testContext(t)) // may fail: Keep continues
 	t.Logf("deployed: %v", err)
 	f.blow()
 	settled(t, p, f)

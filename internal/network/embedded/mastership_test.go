@@ -76,7 +76,7 @@ func TestTakeover(t *testing.T) {
 	settled(t, other, to)
 }
 
-// A told handler passes log messages to the test.
+// A told handler is a log handler that passes messages to the test.
 type toldHandler struct{ messages chan string }
 
 func (h toldHandler) Enabled(context.Context, slog.Level) bool { return true }

@@ -10,8 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// TestWires: packets move between hosts in real time through all switches, one
-// of them after a restart, and none goes over a link that is down.
+// TestWires: packets pass between hosts in real time through all switches, one of them
+// restarted, and none passes a link that is down.
 func TestWires(t *testing.T) {
 	topology := preset(t, "qall")
 	target := newTarget(t, embedded.Options{Memory: true})

@@ -146,7 +146,7 @@ func (f *finisher) joints() {
 		case f.isHost(l.a.Node) && f.isHost(l.b.Node):
 			f.errorf(l.line, "link %v joins two hosts: want a switch at one end", l)
 		case l.rate <= 0:
-			f.errorf(l.line, "link %v has no rate: give it one, as in rate: 1Gbps, or state one under defaults", l)
+			f.errorf(l.line, "link %v has no rate: give it one, as in rate: 1Gbps, or set one under defaults", l)
 		}
 	}
 }

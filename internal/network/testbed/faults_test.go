@@ -11,9 +11,9 @@ import (
 	"github.com/p4lb/p4lb/internal/network/testbed"
 )
 
-// TestFaults fails a link without telling the controller, tells it, and kills
-// switches, which return empty. Under ECMP a pair of hosts has one path in each
-// direction, so that reachability is the same each time.
+// TestFaults fails a link without notifying the controller, then notifies it, and kills
+// switches, which restart empty. Under ECMP a pair of hosts has one path in each
+// direction, so reachability is the same each time.
 func TestFaults(t *testing.T) {
 	needSwitch(t)
 	topology := leafSpine(t)

@@ -92,7 +92,7 @@ func compile(t *testing.T, g *scheme.Program) *plan.Pipeline {
 	return &plan.Pipeline{Manifest: g.Manifest, P4Info: c.P4Info, Config: c.JSON()}
 }
 
-// newTarget is a testbed of the test's own, which is gone afterwards.
+// newTarget returns a testbed for the test and removes it afterwards.
 func newTarget(t *testing.T, o testbed.Options) *testbed.Target {
 	t.Helper()
 	target := testbed.New(o)

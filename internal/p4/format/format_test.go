@@ -95,8 +95,8 @@ func TestFormatRefuses(t *testing.T) {
 	}
 }
 
-// TestFormatBackslashAtTheEnd: a directive at the end of a text goes on behind a
-// backslash nowhere; with the line end that it gets it would.
+// TestFormatBackslashAtTheEnd: a backslash at the end of the text continues no directive.
+// The formatter adds a line end, after which it would.
 func TestFormatBackslashAtTheEnd(t *testing.T) {
 	for _, text := range []string{"#a\n#R(a, b)\\ ", "#R(a, b)\\\n", "#define R(a, b)\\", "#define A \"R(a, b)\\", "#R(a, b)\\"} {
 		if out := checkFormat(t, "in.p4", []byte(text)); !bytes.HasSuffix(out, []byte("R(a, b)\n")) {

@@ -19,7 +19,7 @@ import (
 	"github.com/p4lb/p4lb/p4src"
 )
 
-// load reads and checks a program, which must be right as P4 goes.
+// load reads and checks a program, which must be valid P4.
 func load(t *testing.T, fsys fs.FS, name string) (*syntax.File, *types.Info) {
 	t.Helper()
 	file, errs := syntax.Parse(fsys, name, syntax.Options{Includes: p4src.Include()})

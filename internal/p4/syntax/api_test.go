@@ -271,7 +271,7 @@ func TestString(t *testing.T) {
 	}
 }
 
-// TestInspect counts nodes, and those below where f says no.
+// TestInspect counts nodes, without the nodes below one for which f returns false.
 func TestInspect(t *testing.T) {
 	file := mustParse(t, `@x[1 + 2] control c(in bit<8> p) { table t { key = { p: exact; } actions = { a(1 + 1); } } apply { if (p == 1) { p = 2; } } }`)
 	count := func(down func(Node) bool) (ints, names int) {

@@ -71,7 +71,7 @@ func expectations(t *testing.T, f txtar.File) map[int][]want {
 	return wants
 }
 
-// take strikes the expectation that e meets off wants.
+// take removes the expectation that e meets from wants.
 func take(wants map[int][]want, e *syntax.Error) bool {
 	kind := "ERROR"
 	if e.Warning {

@@ -104,7 +104,7 @@ func TestManyErrors(t *testing.T) {
 	}
 }
 
-// A part is refused wherever it goes beyond the limit.
+// A part is refused at every place where it exceeds the limit.
 func TestPartsOfNestedTypes(t *testing.T) {
 	const message = "the type has more than the 65536 parts supported (docs/limits.md)"
 	bools := func(n int) string { return "tuple<" + strings.TrimSuffix(strings.Repeat("bool,", n), ",") + ">" }

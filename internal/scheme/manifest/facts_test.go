@@ -447,7 +447,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// A table of each purpose wants key fields and a parameter with facts of the purpose.
+// A table of each purpose needs key fields and a parameter with facts of the purpose.
 func TestPurposes(t *testing.T) {
 	for _, test := range []struct{ purpose, keys, params, wantKeys, wantParams string }{
 		{"route", "destination", "port", "destination", "port, group, first-member or paths"},

@@ -167,9 +167,9 @@ func TestMemoryBeforeComparison(t *testing.T) {
 	}
 }
 
-// TestOrderIsKept: whatever the queues do, a flow goes over to another path only
-// if it is expected to leave there behind the packet that went over last, across
-// the wrap of the clock too.
+// TestOrderIsKept: for any queues, a flow changes to another path only if its packet is
+// expected to leave there after the flow's previous packet. This also holds when the clock
+// wraps.
 func TestOrderIsKept(t *testing.T) {
 	m := hardwareModel(t, model.Config{Granularity: "packet", Signal: "queue", Choice: "ordered", Params: model.Params{Link: 10e9, Tb: 1}}, 4)
 	r := rand.New(rand.NewPCG(3, 4))

@@ -67,7 +67,7 @@ func TestQDAPSCountsJoining(t *testing.T) {
 
 func TestErratumQDAPS2_NoneQualifies(t *testing.T) {
 	r := qdapsRig(t, nil, 30, 10, 20, 11)
-	r.send(tcp(0, 1)) // path 1, gone after 110 µs
+	r.send(tcp(0, 1)) // path 1; leaves after 110 µs
 	for i, port := range r.groups[0].Ports {
 		r.measure(port, i, 1001)
 	}
@@ -85,7 +85,7 @@ func TestErratumQDAPS3_NegativeRQD(t *testing.T) {
 		1053: 1,
 		1102: 1, // 11 µs
 		1104: 0,
-		1113: 0, // it is gone, and any queue will do
+		1113: 0, // the packet has left, so any queue is allowed
 		1114: 0,
 		9999: 0,
 	} {
@@ -687,7 +687,7 @@ func TestErratumDHLB7_BestWithinTheWindow(t *testing.T) {
 	}{
 		{1000, 2, 2}, {1010, 5, 5}, // two paths behind one next hop: the better one
 		{1200, 2, 5}, {1210, 3, 5}, {1410, 3, 5},
-		{1411, 3, 3}, // the better one has not been heard of for two periods
+		{1411, 3, 3}, // no news of the better path for two periods
 		{1420, 1, 3}, {1421, 5, 5},
 	} {
 		if got := probe(c.at, c.degree); got != c.want {
@@ -749,8 +749,8 @@ func TestErratumRLB12_Suboptimal(t *testing.T) {
 	}
 }
 
-// With relays a warning is passed on to the switch that sent the last packet for its port,
-// as often as it says, and a clear does not.
+// With relays a switch passes a warning on, to the switch that sent the last packet for
+// its port, as many times as the warning states. It does not pass a clear on.
 func TestErratumRLB13_Relay(t *testing.T) {
 	r := rlbRig(t, "rlb", rlb("relay", "3"), 100, 110)
 	for _, in := range []int{5, 7} {

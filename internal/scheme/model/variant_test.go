@@ -94,8 +94,8 @@ func conga(t *testing.T, v model.Variant) *model.Switch {
 	return m
 }
 
-// TestSteps: a load decays by a fifth each 50 µs from the first packet on, and is in
-// eighths of the bytes that a link sends in 250 µs. Otherwise it is gone after 256 µs.
+// TestSteps: a load decays by a fifth each 50 µs from the first packet on, in eighths of
+// the bytes that a link sends in 250 µs. In the other variant it is 0 after 256 µs.
 func TestSteps(t *testing.T) {
 	const whole = 100e9 / 8 * 250e-6
 	for _, c := range []struct {

@@ -434,7 +434,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// A set of nodes has up to 32 of them. A packet to a group goes to one of a set's nodes.
+// A set of nodes has up to 32 nodes. A packet to a group is sent to one node of a set.
 func TestSetsOfNodes(t *testing.T) {
 	r := newRig(t)
 	var ids []uint32

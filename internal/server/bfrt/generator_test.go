@@ -183,8 +183,8 @@ func TestGeneratorRefusesTofino2(t *testing.T) {
 	}
 }
 
-// TestPeriodic: a periodic application goes on until it is disabled. Its counters are the
-// packets that the program got.
+// TestPeriodic: a periodic application continues until it is disabled. Its counters count
+// the packets that reach the program.
 func TestPeriodic(t *testing.T) {
 	r := newProgramRig(t, generating, gate.Limits{})
 	r.buffer(0, 2)

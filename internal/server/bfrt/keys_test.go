@@ -73,8 +73,8 @@ func (r *rig) described(table string, k *wire.TableKey) (list []string) {
 	return list
 }
 
-// goes sends a packet to port 2 and reports the port, of 2 and 130, that it leaves by. 1 is
-// the port of a packet that no entry matches.
+// goes sends a packet to port 2 and returns the port at which it leaves: 2 or 130, or 1 if
+// no entry matches.
 func (r *rig) goes(b []byte) (port uint32, out []byte) {
 	r.t.Helper()
 	r.send(2, b)
@@ -91,8 +91,8 @@ func (r *rig) goes(b []byte) (port uint32, out []byte) {
 	return 0, nil
 }
 
-// Each kind of key takes the bytes of its width and matches the packets that it says; a
-// read returns the same bytes.
+// Each kind of key has the bytes of its width and matches the specified packets; a read
+// returns the same bytes.
 func TestKeys(t *testing.T) {
 	r := newProgramRig(t, entries, gate.Limits{})
 	type packet struct {

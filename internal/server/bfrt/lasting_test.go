@@ -396,7 +396,7 @@ func TestChipFactsTofino2(t *testing.T) {
 
 // The buffer of the packet generator: a part or all of it is cleared, an undone batch
 // restores it, and parts that do not exist are refused. Clearing an application resets its
-// counters, and the parameters of its former trigger are gone.
+// counters and removes the parameters of its former trigger.
 func TestGeneratorBuffer(t *testing.T) {
 	r := newProgramRig(t, generating, gate.Limits{})
 	const table, apps = "pktgen.pkt_buffer", "pktgen.app_cfg"

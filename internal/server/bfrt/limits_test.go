@@ -161,8 +161,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestChatter: a client that subscribes without end is notified of it, and keeps the
-// subscription, as one does that says it once.
+// TestChatter: a client that subscribes again and again is notified each time, and keeps
+// the subscription, like a client that subscribes once.
 func TestChatter(t *testing.T) {
 	r := newRig(t)
 	for range 5 * heardAtOnce {

@@ -178,7 +178,7 @@ func TestUpdatesOfEntries(t *testing.T) {
 	if port() != 1 {
 		t.Errorf("port %d", port())
 	}
-	r.write(everywhere, entry(wire.Update_INSERT_OR_MODIFY, 2)) // the answer says that it was a change
+	r.write(everywhere, entry(wire.Update_INSERT_OR_MODIFY, 2)) // the answer reports a modification
 	if port() != 2 || r.usage("In.dmac") != 1 {
 		t.Errorf("port %d of %d entries", port(), r.usage("In.dmac"))
 	}
@@ -327,7 +327,8 @@ func TestPortRates(t *testing.T) {
 	waits("a rate that was undone", false)
 }
 
-// A port that goes down or comes up is reported to subscribers, if the attribute of its table is set.
+// Subscribers are notified of a port that fails or comes up, if the attribute of its table
+// is set.
 func TestPortNotifications(t *testing.T) {
 	r := newRig(t)
 	notify := func(on bool) {

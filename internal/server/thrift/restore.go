@@ -251,7 +251,7 @@ func (r *stateReader) entry(t *bmv2.Table, key []dataplane.KeyField, ordered boo
 	return e, err
 }
 
-// key is the reverse of stateWriter.key.
+// key reads a key in the form that stateWriter.key writes.
 func (r *stateReader) key(fields []dataplane.KeyField, ordered bool, e *dataplane.Entry) error {
 	value, err := r.hex()
 	if err != nil {

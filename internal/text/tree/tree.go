@@ -5,6 +5,7 @@ package tree
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -237,6 +238,28 @@ func (n *Node) checkKeys() error {
 	return nil
 }
 
+// reworded holds plain words for errors in which the parser uses terms of its grammar.
+var reworded = map[string]string{
+	"',' or ']' must be specified":                                       "a list does not end here: want , or ]",
+	"',' or '}' must be specified":                                       "keys and values in braces do not end here: want , or }",
+	"sequence end token ']' not found":                                   "a list has no end: want ]",
+	"could not find flow mapping end token '}'":                          "keys and values in braces have no end: want }",
+	"could not find '[' character corresponding to ']'":                  "a ] without [ before it",
+	"could not find '{' character corresponding to '}'":                  "a } without { before it",
+	"could not find flow map content":                                    "want a key, a colon and a value",
+	"could not find map value":                                           "a key has no value",
+	"could not find value for mapping key":                               "a key has no value",
+	"unexpected key name":                                                "a line has no colon: want KEY: VALUE",
+	"non-map value is specified":                                         "a line has no colon: want KEY: VALUE",
+	"mapping value is not allowed in this context":                       "a key cannot stand here: check the indentation, and quote texts that contain a colon",
+	"value is not allowed in this context":                               "a value cannot stand here: check the indentation",
+	"value is not allowed in this context. map key-value is pre-defined": "a value cannot stand between keys: check the indentation",
+	"block sequence entries are not allowed in this context":             "a list item cannot stand here: check the indentation",
+	"tab character cannot use as a map key directly":                     "a tab cannot indent: want spaces",
+	"could not find end character of double-quoted text":                 "a text has no closing double quote",
+	"could not find end character of single-quoted text":                 "a text has no closing single quote",
+}
+
 // A converter converts the syntax tree of a piece to nodes.
 type converter struct{ piece *plain.Piece }
 
@@ -247,7 +270,7 @@ func (c converter) parse() (n Node, err error) {
 		if y := yaml.Error(nil); !errors.As(err, &y) {
 			e.Text = err.Error()
 		} else { // its Error would include the surrounding text
-			e.Text = y.GetMessage()
+			e.Text = cmp.Or(reworded[y.GetMessage()], y.GetMessage())
 			if t := y.GetToken(); t != nil {
 				e.Line = c.piece.Line(t.Position.Line)
 			}

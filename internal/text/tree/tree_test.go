@@ -45,7 +45,14 @@ func TestParseErrors(t *testing.T) {
 		"a: 1\nb: &x 2":                          "2: want plain keys and values, without anchors, tags and merges",
 		"a: 1\nb: !!str 2":                       "2: want plain keys and values, without anchors, tags and merges",
 		strings.Repeat("[", 100):                 "1: nested too deeply: more than 64 brackets inside one another",
-		"a: 1\nb: {":                             "2: ",
+		"a: 1\nb: {":                             "2: keys and values in braces have no end: want }",
+		"a: [1\nb: 2":                            "2: a list does not end here: want , or ]",
+		"a: {b: 1":                               "1: keys and values in braces have no end: want }",
+		"a: 1\nb: \"x":                           "2: a text has no closing double quote",
+		"a: 1\n  b: 2":                           "1: a key cannot stand here",
+		"- a\nb: 1":                              "2: a value cannot stand here",
+		"\ta: 1":                                 "1: a tab cannot indent: want spaces",
+		"{\"a\":":                                "1: a key has no value",
 		strings.Repeat("- ", 63) + "[[[" + "]]]": "1: nested too deeply",
 	} {
 		_, err := Parse([]byte(text))

@@ -86,8 +86,8 @@ func TestScrape(t *testing.T) {
 	}
 }
 
-// TestScrapeIsText reads each line as the format's grammar says, and holds that
-// no series occurs twice and no family is split.
+// TestScrapeIsText parses each line by the format's grammar, and checks that no series
+// occurs twice and no family is split.
 func TestScrapeIsText(t *testing.T) {
 	var e Exporter
 	e.Show(sample(1, 3))

@@ -39,7 +39,7 @@ func serving(t *testing.T, secret *tls.Config, h http.Handler) string {
 	return l.Addr().String()
 }
 
-// say opens a connection and says something on it.
+// say opens a connection and writes text to it.
 func say(t *testing.T, address, text string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)

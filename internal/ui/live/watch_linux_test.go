@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A terminal is a pseudo-terminal with a program on its side and a person on
-// the other.
+// A terminal is a pseudo-terminal between a program and a test that plays the user.
 type terminal struct {
 	t       *testing.T
 	person  *os.File
@@ -102,7 +101,7 @@ func TestWatch(t *testing.T) {
 	tm.press("?")
 	tm.await("drop the filter")
 	tm.press("q")
-	tm.await("\x1b[?1049l") // the other screen is gone
+	tm.await("\x1b[?1049l") // the alternate screen is off again
 	if err := <-ended; err != nil {
 		t.Errorf("watching ended with %v", err)
 	}

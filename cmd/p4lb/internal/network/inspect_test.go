@@ -10,7 +10,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/inspect"
 )
 
-// TestSaidOnce: a switch that is gone is a line, not one for each round.
+// TestSaidOnce: inspect reports an unreachable switch once, not in every round.
 func TestSaidOnce(t *testing.T) {
 	var said strings.Builder
 	j := &inspectJob{c: &cli.Console{Log: slog.New(slog.NewTextHandler(&said, nil))}}
