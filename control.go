@@ -61,7 +61,7 @@ type Rate struct {
 	Burst     uint64
 }
 
-// A target is what an entry of a table with an action profile refers to.
+// A target is the member or the group to which an entry of an action profile refers.
 type target struct {
 	profile string
 	group   *dataplane.Handle // nil: a single member

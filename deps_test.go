@@ -57,7 +57,7 @@ var rooms = map[string][]string{
 	"tools/release": {},
 	// The check of prose that make check runs.
 	"tools/prose": {},
-	// What the tests notice.
+	// The measurement of tests by mutations.
 	"tools/mutation": {},
 	// The check of known vulnerabilities that make check runs.
 	"tools/vuln": {},

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Each declaration that uses package unsafe says in a line "Hostile input: …"
-// what a hostile file, program or packet controls there. Sizes and offsets are
+// Each declaration that uses package unsafe states in a line "Hostile input: …"
+// which values a hostile file, program or packet controls there. Sizes and offsets are
 // constants and need no such line.
 func TestUnsafeIsArgued(t *testing.T) {
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

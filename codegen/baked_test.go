@@ -31,9 +31,9 @@ func TestEnds(t *testing.T) {
 }
 
 // TestBakedRanks: the tables of each formula in the papers use all levels, a full
-// queue after a short interval is the worst one, and the manifest says how many
-// pairs of measurements they rank the other way round: counted here through the
-// emitted tables.
+// queue after a short interval is the worst one, and the manifest states how many
+// pairs of measurements the tables rank in the wrong order. The test counts these
+// pairs with the generated tables.
 func TestBakedRanks(t *testing.T) {
 	for _, name := range []string{"qall-pkt", "qall-linear", "qall-poly2", "qall-poly3"} {
 		m := hardwareManifest(t, name, "tna", 4)

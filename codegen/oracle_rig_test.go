@@ -168,7 +168,7 @@ func (tr *rigTraffic) ethernet(b []byte, typ uint16) []byte {
 	return binary.BigEndian.AppendUint16(append(b, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2), typ)
 }
 
-// dscp returns the DSCP of packets: for programs that trim one of those that they know.
+// dscp returns the DSCP of the next packet. Programs that trim get a DSCP that they know.
 func (tr *rigTraffic) dscp() byte {
 	if tr.manifest.Guard != manifest.TrimGuard {
 		return 0

@@ -78,8 +78,8 @@ func (f fewer) Read(ctx context.Context, name string, from, to int, dst []uint64
 }
 
 // Tasks read and write registers of switches and send packets, in this process and over
-// P4Runtime. What a switch cannot do is refused as unsupported, and an unknown switch is
-// an error.
+// P4Runtime. An operation that a switch lacks is unsupported, and an unknown switch is an
+// error.
 func TestFabricOfTasks(t *testing.T) {
 	memory := embedded.New(embedded.Options{Memory: true, Still: true})
 	t.Cleanup(func() { memory.Close() })

@@ -11,8 +11,9 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/primary"
 )
 
-// TestMemberSteps compares the members of a switch with those that entries need: a missing
-// one gets the smallest free id, equal ones become one, and a full profile replaces.
+// TestMemberSteps compares the members of a switch with the members that entries need. A
+// missing member gets the smallest free id, equal members are merged, and in a full
+// profile a member that is no longer needed is modified.
 func TestMemberSteps(t *testing.T) {
 	for _, c := range []struct {
 		name  string

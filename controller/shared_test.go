@@ -34,8 +34,8 @@ func route(to, port uint64, common bool) plan.Entry {
 }
 
 // Entries that all switches have are compared with the entries of a switch by content,
-// wherever the messages come from. Those that a switch lacks or has with another action are
-// written.
+// regardless of the origin of the messages. Only missing entries, and entries with another
+// action, are written.
 func TestSharedEntries(t *testing.T) {
 	x := routes()
 	pipeline := &plan.Pipeline{}

@@ -89,7 +89,7 @@ duration: 10ms
 		t.Fatalf("reports %v, %v", reports, err)
 	}
 	got := playground[play.RunResult](t, "run", play.RunRequest{YAML: experiment}).Report
-	made := regexp.MustCompile(`, \d{4}-\d\d-\d\d \d\d:\d\d UTC`) // when: the page leaves it out
+	made := regexp.MustCompile(`, \d{4}-\d\d-\d\d \d\d:\d\d UTC`) // the page omits the time
 	if want := made.ReplaceAllString(read(strings.TrimPrefix(reports[0], dir)), ""); got != want {
 		i := 0
 		for i < min(len(got), len(want)) && got[i] == want[i] {

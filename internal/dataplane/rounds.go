@@ -67,7 +67,7 @@ type rounds struct {
 // An Ended is a packet that ran out of rounds.
 type Ended struct {
 	Port   uint32 // port at which it, or its original, arrived
-	Rounds int    // rounds taken, including those of its originals
+	Rounds int    // rounds of the packet and of its originals
 	Way    string // the last turns, in order
 }
 

@@ -50,8 +50,8 @@ func TestTrees(t *testing.T) {
 		"a port behind it, of another chip": {&trees, 3, cut{rid: 77, hash2: 6 + 5}, nil},
 		"the second chip adds the RID":      {&second, 3, cut{rid: 77, hash2: (6 + 3) ^ 5}, []Replica{{5, 41}}},
 		"a port that is down":               {&down, 1, cut{rid: 77}, []Replica{{1, 99}, {1, 11}, {2, 20}}},
-		"a member that is down":             {&down, 3, cut{rid: 77, hash2: 4}, []Replica{{5, 40}}}, // the third; 4 % 2 = 0 of those that live
-		"a member of many that is down":     {&down, 4, cut{rid: 77, hash2: 3}, []Replica{{5, 12}}}, // 3 % 2 = 1 of those that live
+		"a member that is down":             {&down, 3, cut{rid: 77, hash2: 4}, []Replica{{5, 40}}}, // the third; 4 % 2 = 0 of the members that are up
+		"a member of many that is down":     {&down, 4, cut{rid: 77, hash2: 3}, []Replica{{5, 12}}}, // 3 % 2 = 1 of the members that are up
 	} {
 		if got := c.trees.copies(&replication{}, c.group, c.cut); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

@@ -132,7 +132,7 @@ func shorten(text string, letters int) string {
 	return text
 }
 
-// Summary returns in a sentence how much of what is printed has rows.
+// Summary returns a sentence with the numbers of printed items that have rows and that have none.
 func (c Coverage) Summary() string {
 	n := map[string]int{}
 	for _, item := range c.Items {

@@ -95,8 +95,8 @@ func coverageSection(c Coverage) string {
 	return b.String() + "\n"
 }
 
-// withCoverage puts the section before the first experiment of a page, in the place of
-// an older one.
+// withCoverage inserts the section before the first experiment of a page, or replaces an
+// older one.
 func withCoverage(page []byte, c Coverage) []byte {
 	text := string(page)
 	if i := strings.Index(text, coverageHead); i >= 0 {

@@ -23,7 +23,7 @@ type Runner struct {
 	Dir    string      // folder for results; "": keep them only in memory, or in Under
 	Under  string      // parent of Dir, which is then named by the experiment's name and digest
 	Cores  int         // number of cores; 0: all
-	Within int         // cores for each run, if ties are decided by place; 0: those that other runs leave idle
+	Within int         // cores for each run, if ties are decided by place; 0: the cores that other runs leave idle
 	Resume bool        // reuse the runs in Dir
 	Read   spec.Reader // reads the files that the experiment names; nil: none
 

@@ -25,8 +25,8 @@ import (
 // onTofino is the experiment of testdata/oracle/lab-bfrt.jsonl.
 var onTofino = strings.Replace(weighted, "[wcmp]", "[wcmp@tna]", 1)
 
-// TestServeBfRt repeats what the SDE's Python client sent to a network in virtual time,
-// and expects the answers that it accepted. The client shifts weights at 20 ms, which has
+// TestServeBfRt repeats the requests of the SDE's Python client to a network in virtual
+// time, and expects the recorded answers. The client shifts weights at 20 ms, which has
 // the same results as code that does it in the data plane, in each of two runs.
 func TestServeBfRt(t *testing.T) {
 	const share = 204 // of 255: the recorded weight of the faster path
@@ -132,7 +132,7 @@ func (c *bfrtClient) leave() {
 	}
 }
 
-// describe checks what the page lists.
+// describe checks the list on the page.
 func (c *bfrtClient) describe() {
 	l1 := c.switches["l1"]
 	if l1.Address != "" || l1.Thrift != "" || l1.Device != 0 {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestComposed runs what the form writes, and its flags name the same experiment.
+// TestComposed runs the experiment that the form writes, and checks that its flags name the same
+// experiment.
 func TestComposed(t *testing.T) {
 	f := experimentForm{Leaves: 2, Spines: 2, Hosts: 2, Rate: "400M", HostRate: "1G", Schemes: []string{"ecmp", "rps"}, Workload: "websearch", Pattern: "halves", Load: 0.5, Transport: "tcp", Seeds: 2, Duration: "15ms",
 		Failure: &failureForm{Link: "l1-s1", At: "4ms", Until: "9ms"}}

@@ -91,8 +91,8 @@ func TestDCTCPWindow(t *testing.T) {
 	}
 }
 
-// TestCutEachWindow: alpha begins at 0, a mark ends slow start, and each window ends
-// with a cut by what alpha is, those without marks too.
+// TestCutEachWindow: alpha begins at 0, a mark ends slow start, and alpha reduces the
+// window at the end of each window of data, even without a mark.
 func TestCutEachWindow(t *testing.T) {
 	s := newTCPSender(usual(t, func(u *Tuning) { u.Gain, u.AlphaFromZero, u.CutEachWindow = 0.5, true, true }), new(FlowStats), 1000*segment, true)
 	var at int64

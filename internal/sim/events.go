@@ -44,7 +44,7 @@ func (t *Timer) after(d time.Duration) { t.Set(t.net.now + d) }
 func (t *Timer) Stop() { t.deadline = never }
 
 // drop stops the timer permanently. Its event may stay in the schedule for long; drop releases
-// what the function refers to.
+// the function and its variables.
 func (t *Timer) drop() {
 	t.Stop()
 	t.f = func() {}

@@ -24,8 +24,8 @@ func (l *Link) Fail() {
 // Restore repairs the link.
 func (l *Link) Restore() { l.A.down, l.B.down = false, false }
 
-// SetRate changes the rate of the link for the next packets in both directions. Flows
-// that have begun keep pacing by the former rate of their host's link.
+// SetRate changes the rate of the link for the next packets in both directions. Running
+// flows keep pacing by the former rate of their host's link.
 func (l *Link) SetRate(r fabric.Rate) error {
 	if r <= 0 {
 		return errors.New("a link's rate is above 0")

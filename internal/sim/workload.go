@@ -110,8 +110,8 @@ func newSuccessors(n int, before func(i int) []int32) (s successors) {
 // A connection carries several flows, one after the other.
 type connection struct {
 	last    half           // sending half of its latest flow
-	left    int            // flows that have not begun
-	port    uint16         // source port of a queue pair; 0: no flow has begun
+	left    int            // flows that have not started
+	port    uint16         // source port of a queue pair; 0: no flow has started
 	entropy *entropySource // entropy state of a queue pair
 }
 

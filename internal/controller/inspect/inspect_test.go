@@ -138,7 +138,7 @@ func TestPortReadings(t *testing.T) {
 	}
 }
 
-// The traffic of a group is shared out by what its ports have sent. Groups with the same
+// The traffic of a group is divided in proportion to the bytes that its ports sent. Groups with the same
 // ports share the readings; a group with one port has none.
 func TestCarried(t *testing.T) {
 	r := newReader()

@@ -138,7 +138,7 @@ func (p *place) match(f p4info.Field, list map[string]manifest.Match) (Match, er
 	return p.matchOf(f, m)
 }
 
-// matchOf computes what a match of the manifest means for a field.
+// matchOf converts a match of the manifest to a match of a field.
 func (p *place) matchOf(f p4info.Field, m manifest.Match) (Match, error) {
 	out := Match{Field: f.Name, Width: f.Width, Bits: f.Width}
 	if m.Kind == manifest.AnyMatch {

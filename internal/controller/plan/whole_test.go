@@ -247,8 +247,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Frames of the controller have their fields, the places of those that are known when they are
-// sent, and the port where they arrive.
+// Frames of the controller have their fields, the positions of fields that are filled when
+// a frame is sent, and the port where they arrive.
 func TestFrames(t *testing.T) {
 	p, err := newPlan(t, topology(t, network), everything, plan.Options{})
 	if err != nil {
@@ -291,7 +291,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// What the network or the program makes impossible is reported with its place.
+// An entry that the network or the program cannot have is reported with its position.
 func TestImpossible(t *testing.T) {
 	entries := func(table, list string) string { return "tables:\n- name: " + table + "\n  entries:\n" + list }
 	for name, test := range map[string]struct{ sections, want string }{

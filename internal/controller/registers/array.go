@@ -143,7 +143,7 @@ func (a *Array) Number(cell uint64, p part, clock time.Duration) (number, raw ui
 	return number, raw
 }
 
-// Middle is a clock for which no 32-bit time is before the clock's start.
+// Middle is a clock value at which every 32-bit time counts as not wrapped.
 const Middle = 1 << 31 * 1024 * time.Nanosecond
 
 // PartOf finds the array with a role in a task, or nil.

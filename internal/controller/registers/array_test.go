@@ -201,8 +201,7 @@ func TestPartOf(t *testing.T) {
 	}
 }
 
-// Middle is half of what a counter of 32 bits holds: around it each 32-bit time stands for
-// itself, after the clock's start.
+// With Middle as the clock, each 32-bit time of a cell counts as not wrapped.
 func TestMiddle(t *testing.T) {
 	a := Of(&manifest.Manifest{Registers: []manifest.Register{register("r", 32, manifest.Ticks, manifest.Moment)}}, nil)[0]
 	for _, cell := range []uint64{1, 1000, 1<<31 - 1, 1 << 31, 1<<32 - 1} {

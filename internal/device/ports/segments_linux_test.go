@@ -78,7 +78,8 @@ func random(n int) []byte {
 	return b
 }
 
-// partial makes a packet what the kernel passes to a network card: one sum is left to do.
+// partial turns a packet into the form that the kernel passes to a network card: the card
+// completes the checksum.
 func partial(packet []byte, tcp int, v6 bool) []byte {
 	length := len(packet) - tcp
 	addresses := packet[tcp-8 : tcp]
@@ -192,7 +193,7 @@ func joins(packets ...[]byte) (list []packetHeader, messages [][]byte) {
 	return list, messages
 }
 
-// What the joiner makes of segments, the splitter cuts into the same segments.
+// The splitter cuts a packet of the joiner into the original segments.
 func TestJoin(t *testing.T) {
 	for _, shape := range shapes {
 		if shape.tags > 0 || shape.kind&kindECN != 0 {

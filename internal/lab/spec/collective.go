@@ -49,7 +49,7 @@ const (
 // Orders lists the orders.
 var Orders = []string{localOrder, stridedOrder, randomOrder}
 
-// What the messages between two ranks share.
+// The state that messages between two ranks share.
 const (
 	persistentConnections = "persistent"  // the congestion state
 	messageConnections    = "per-message" // nothing

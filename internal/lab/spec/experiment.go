@@ -166,8 +166,8 @@ type Scheme struct {
 	Coeffs    string            `yaml:"coeffs"` // file of a fitted model, or its JSON text
 	Errata    string            `yaml:"errata"`
 
-	// Candidates selects among what the scheme chooses: the ports to the next switches, or the
-	// paths that start with them. Several paths may start with one port.
+	// Candidates selects whether the scheme chooses ports to the next switches, or paths.
+	// Several paths may start at one port.
 	Candidates string `yaml:"candidates"`
 
 	Engine string `yaml:"engine"`

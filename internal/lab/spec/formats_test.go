@@ -254,7 +254,7 @@ func TestFormatErrors(t *testing.T) {
 	}
 }
 
-// TestFormatLimits refuses what a format cannot express.
+// TestFormatLimits expects errors for flows that a format cannot express.
 func TestFormatLimits(t *testing.T) {
 	topo := eight(t)
 	after := func(places ...int32) *Waits { return &Waits{After: places} }

@@ -19,7 +19,7 @@ import (
 // A send and the receive of the same ranks, tag and order are a flow. calc is a
 // computation in nanoseconds. "a requires b" lets a begin after b: after a
 // computation has ended, or after the message of a send or a receive has arrived.
-// An operation that requires a receive also waits for what the receive requires. "a
+// An operation that requires a receive also waits for the requirements of the receive. "a
 // irequires b" lets a begin when b begins. Operations of a rank overlap if they do
 // not require each other, even on the same cpu.
 

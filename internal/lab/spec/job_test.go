@@ -119,7 +119,7 @@ func TestJobFlows(t *testing.T) {
 	if computations != 8 || ends != 8 || len(flows) != 16+24 {
 		t.Errorf("%d computations, %d ends, %d flows: want 8, 8 and 40", computations, ends, len(flows))
 	}
-	// What the simulator reads survives the canonical form and JSON.
+	// The flow list and JSON keep every field that the simulator reads.
 	if list := FlowList(flows, topo); len(strings.Split(string(list), "\n")) != len(flows)+2 {
 		t.Errorf("a list of %d lines", len(strings.Split(string(list), "\n")))
 	}

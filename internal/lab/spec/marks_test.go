@@ -7,7 +7,7 @@ import "testing"
 func TestMarksByBDP(t *testing.T) {
 	for _, test := range []struct {
 		kind  string
-		other string // of traffic beside it
+		other string // transport of the other traffic
 		ecn   Threshold
 		kmax  Size
 		want  bool

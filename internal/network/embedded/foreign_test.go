@@ -251,7 +251,7 @@ func TestSelectorCondition(t *testing.T) {
 	}
 }
 
-// TestTooManyEntries: the error names who needs how many entries.
+// TestTooManyEntries: the error lists the parts of the manifest that need entries, and how many.
 func TestTooManyEntries(t *testing.T) {
 	_, _, err := foreignPlan(t, "table routes { key = { h.ip.dst: exact; } actions = { hop; } size = 5; } apply { routes.apply(); }", writtenFabric(t),
 		"  keys:\n", `  entries:

@@ -120,8 +120,8 @@ func indirectPlan(t *testing.T, topology *fabric.Topology, bfrt bool) *plan.Plan
 }
 
 // TestIndirect deploys entries whose actions are members and groups of action
-// profiles over BfRt and P4Runtime. Packets pass before and after a link fails. What the
-// controller reads back is what it wrote. Deployments leave no members behind: eight of
+// profiles over BfRt and P4Runtime. Packets pass before and after a link fails. The
+// controller reads back the entries that it wrote. Deployments leave no members behind: eight of
 // them would overflow the profiles.
 func TestIndirect(t *testing.T) {
 	topology := writtenFabric(t)
@@ -260,7 +260,7 @@ func (refusedWrites) Write(context.Context, *p4v1.WriteRequest, ...grpc.CallOpti
 }
 
 // TestForeignMembers: another controller has filled the selector of the routes with a member
-// and a group. P4Runtime refuses entries with actions beside them, so the deployment deletes
+// and a group. P4Runtime refuses entries with actions in the same table, so the deployment deletes
 // the entry of the other controller, its group and its member, and then writes its own entries.
 // Over BfRt it deletes the member and the group, which no entry uses. If the deployment fails at
 // another switch, --atomic inserts them again.

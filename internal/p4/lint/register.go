@@ -82,7 +82,7 @@ func signed(t types.Type) bool {
 // maxOperands is the number of packet fields that a stateful ALU can read.
 const maxOperands = 2
 
-// An alu collects what one RegisterAction uses.
+// An alu collects the operations of one RegisterAction.
 type alu struct {
 	l           *linter
 	own         map[string]bool // parameters and variables of the body

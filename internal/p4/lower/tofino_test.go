@@ -319,7 +319,7 @@ func TestManyParsers(t *testing.T) {
 	}
 }
 
-// A field that asks for what the switch does not do is reported by its name.
+// A field without effect in p4lb's switch is reported by name.
 func TestTofinoWithoutEffect(t *testing.T) {
 	for body, want := range map[string]string{
 		"apply { tm.deflect_on_drop = 1; }":   "deflect_on_drop has no effect",

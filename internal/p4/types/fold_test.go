@@ -7,8 +7,8 @@ import (
 	"github.com/p4lb/p4lb/internal/p4/syntax"
 )
 
-// Fold computes what the lowering folds: with types made by type and enums with a
-// representation computed as their bits. Section 8 of the language gives the values.
+// Fold computes constants like the lowering: values of declared types and of enums with
+// a representation are computed as bits. Section 8 of the specification gives the values.
 func TestFold(t *testing.T) {
 	id := &New{Name: "id", Underlying: u(8), base: u(8)}
 	kind := &Enum{Name: "kind", Repr: &Bits{Width: 4}}

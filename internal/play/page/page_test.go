@@ -44,7 +44,7 @@ var written = sync.OnceValues(func() (string, error) {
 	if folder, err = os.MkdirTemp("", "p4lb-play-"); err != nil {
 		return "", err
 	}
-	// The engine must have no version, as this test has none.
+	// Test binaries have no version, so the engine is built without one.
 	os.Setenv("GOFLAGS", strings.TrimSpace(os.Getenv("GOFLAGS")+" -buildvcs=false"))
 	return folder, page.Write(folder, "../../..")
 })

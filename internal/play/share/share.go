@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 )
 
-// A State is what a link opens. Empty fields have the values of a new page.
+// A State is the content of a link to the playground. Empty fields have the values of a new page.
 type State struct {
 	View    string `json:"view"` // write, packets, network or learn
 	Name    string `json:"name,omitempty"`

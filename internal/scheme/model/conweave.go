@@ -182,7 +182,7 @@ type sinkFlow struct {
 	holding  bool
 }
 
-// An Arrival lists what the destination ToR does with a packet.
+// An Arrival lists the actions of the destination ToR for a packet.
 type Arrival struct {
 	Before   bool  // resume the flow's queue first
 	Hold     bool  // append the packet to that queue

@@ -259,7 +259,7 @@ type Overlay struct {
 	Tag   uint8 // path of the packet
 	FbTag uint8 // path of the destination leaf that the feedback describes
 
-	CE, FbMetric  uint8 // CONGA: congestion of each path, 0 to 7
+	CE, FbMetric  uint8 // CONGA: congestion of the packet's path so far and of path FbTag, 0 to 7
 	Sent, FbDelay Time  // QDAPS*: time of sending; delay of path FbTag
 }
 

@@ -39,7 +39,7 @@ func (s sink) SendMsg(any) error { return nil }
 // The kinds of what FuzzRequest has a chip take, by the first byte.
 const (
 	fuzzWrite   = iota
-	fuzzLenient // a write that ignores what is not found, and has errors in the answer
+	fuzzLenient // a write that ignores missing entries and returns errors in the answer
 	fuzzRead
 	fuzzHear
 	fuzzConfig
@@ -117,7 +117,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	fresh, err := held()
 	r.must(err)
-	changed := false // by what came before: a program is loaded only then, which takes longest
+	changed := false // by earlier inputs; loading a program takes longest, so only a change causes it
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) == 0 {
 			return
@@ -128,7 +128,7 @@ func FuzzRequest(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		l := &r.s.clients // who asks may have been dismissed, or come again and gone
+		l := &r.s.clients // an earlier input may have dismissed or replaced the client
 		l.mu.Lock()
 		l.open[1] = newClient(1, "chip")
 		l.mu.Unlock()

@@ -102,7 +102,7 @@ func TestKeys(t *testing.T) {
 	for name, test := range map[string]struct {
 		table string
 		keys  [][]string // of entries that send to ports 2 and 130
-		reads []string   // what a read of the first returns; nil: the same
+		reads []string   // result of reading the first key; nil: the key itself
 		sent  []packet
 	}{
 		"the longest prefix": {"In.routes", [][]string{{"dst", "0a0b00000000/16"}, {"dst", "0a0b0c000000/24"}}, nil, []packet{

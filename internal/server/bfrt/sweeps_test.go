@@ -12,7 +12,7 @@ func TestSweeps(t *testing.T) {
 	for _, c := range []struct {
 		at    time.Duration // in seconds
 		every time.Duration // -1: the interval stays
-		age   time.Duration // of what was hit at 0
+		age   time.Duration // of an entry that was hit at 0
 	}{
 		{5, -1, 0}, {5, 1, 0}, {6, -1, 1}, {10, -1, 5}, {10, 10, 5}, {15, -1, 5}, {15, 1, 5}, {22, -1, 12}, {22, 0, 12}, {30, -1, 12}, {30, 1, 12}, {33, -1, 15},
 	} {

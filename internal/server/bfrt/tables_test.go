@@ -354,8 +354,8 @@ func TestPortNotifications(t *testing.T) {
 	}
 }
 
-// Copies of a packet go to the ports of a group's nodes, except for those that exclusions,
-// pruning and failed ports take out. A backup port takes the copies of a failed one.
+// Copies of a packet go to the ports of a group's nodes, except for ports that are excluded,
+// pruned or down. A backup port takes the copies of a failed one.
 func TestCopies(t *testing.T) {
 	r := newProgramRig(t, entries, gate.Limits{})
 	node := func(id, rid uint64, lags, ports []uint32) {

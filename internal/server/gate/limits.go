@@ -31,8 +31,8 @@ type Limits struct {
 	// second, the server closes the connection whose message has been
 	// unfinished longest.
 	MaxIncoming int
-	// MaxUpdates is the number of updates in a batch (131,072). MaxRequests is
-	// the number of requests in a read (32,768).
+	// MaxUpdates limits the updates of a batch (131,072). MaxRequests limits the
+	// requests of a read (32,768).
 	MaxUpdates, MaxRequests int
 	// MaxPending is the approximate memory of notifications queued for one
 	// client (16 MiB): packets, digests, idle timeouts and stream errors.

@@ -42,7 +42,7 @@ type DeviceOptions struct {
 	Log   func(line string)
 	// CPUIsPort allows AddPort to connect the CPU port, as on a chip.
 	CPUIsPort bool
-	// Ahead is what the clock shows when the device is created.
+	// Ahead is the time of the device's clock at creation.
 	Ahead time.Duration
 	// Simulator, if not nil, runs the data plane.
 	Simulator Simulator

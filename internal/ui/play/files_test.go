@@ -21,7 +21,7 @@ func TestFiles(t *testing.T) {
 	choose(b, "source", "row:drill")
 	b.Until(checked + `.includes('compiles')`)
 	edit(t, b, "Parser.", "Parser of mine.")
-	// What the page saves is caught where the browser gets it.
+	// The test intercepts the file that the page gives to the browser.
 	b.Eval(`(() => { const made = URL.createObjectURL; URL.createObjectURL = blob => { blob.text().then(s => window.saved = s); return made(blob); }; document.querySelector('#save').click(); })()`)
 	b.Until(`window.saved !== undefined`)
 	b.Eval(`window.confirm = () => true`)

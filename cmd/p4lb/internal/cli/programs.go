@@ -117,7 +117,7 @@ func (c *Console) Runnable(program, p4info string, opts p4.Options) ([]byte, *co
 func (c *Console) readP4Info(program, name string) (*configv1.P4Info, error) {
 	if name == "" {
 		base := strings.TrimSuffix(program, ".json")
-		beside := []string{base + ".p4info.txtpb", base + ".txtpb", base + ".p4info.txt"} // names by gen, compile and p4c's users
+		beside := []string{base + ".p4info.txtpb", base + ".txtpb", base + ".p4info.txt"} // as written by gen, by compile, and by users of p4c
 		i := slices.IndexFunc(beside, func(name string) bool { _, err := os.Stat(name); return err == nil })
 		if i < 0 {
 			return nil, Hinted(fmt.Errorf("loading %s: its P4Info is missing", program), "name it with --p4info, or put it into %s", beside[0])

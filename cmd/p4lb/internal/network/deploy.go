@@ -426,7 +426,7 @@ func (j *deployJob) disown() {
 // stays reports whether the process continues once the switches hold the plan.
 func (j *deployJob) stays() bool { return !j.once && !j.dryRun && !j.diff }
 
-// begun reports to the waiting foreground process that this one has started.
+// begun reports to the waiting foreground process that this process has started.
 func (j *deployJob) begun() error {
 	if !hosts.IsDetached() {
 		return nil

@@ -154,7 +154,7 @@ func (j *trafficJob) run(cmd *cobra.Command) error {
 // deployedTopology is the experiment's name for the topology of the deployment.
 const deployedTopology = "deployed.yaml"
 
-// experiment returns the experiment for the lab.
+// experiment returns an experiment with the flows of the job, from which the lab draws them.
 func (j *trafficJob) experiment(cmd *cobra.Command, d *deployed.Note) (*spec.Experiment, error) {
 	x := &spec.Experiment{
 		Name: "traffic", Seeds: spec.FirstSeeds(j.seeds), Metrics: j.metrics,
