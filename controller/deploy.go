@@ -18,8 +18,8 @@ type DeployOptions struct {
 	Election ElectionID
 	// Takeover: if another controller is primary, use a higher election id.
 	Takeover bool
-	// Backup: if another controller is primary, wait until it is gone, both at
-	// first and later. Without it, a controller that was displaced never tries
+	// Backup: if another controller is primary, wait until it disconnects, both
+	// at first and later. Without it, a controller that was displaced never tries
 	// again.
 	Backup bool
 	// DryRun only finds the differences. It writes nothing and does not become

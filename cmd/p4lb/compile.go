@@ -59,7 +59,7 @@ existing files stay unchanged.`,
 	}
 	flags := cmd.Flags()
 	cli.AddSourceFlags(cmd, &j.opts)
-	cli.AddArchFlag(cmd, &j.opts.Arch, "accept only programs for this architecture")
+	cli.AddArchFlag(cmd, &j.opts.Arch, "accept only programs for the architecture `ARCH`: v1model, tna or t2na")
 	flags.StringVarP(&j.json, "output", "o", "", "write BMv2 JSON to `FILE`")
 	flags.StringVar(&j.p4info, "p4info", "", "write P4Info to `FILE`")
 	flags.StringVar(&j.entries, "entries", "", "write the initial entries of tables to `FILE`, as a WriteRequest")

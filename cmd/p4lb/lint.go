@@ -63,7 +63,7 @@ decide that.`,
 		},
 	}
 	cli.AddSourceFlags(cmd, &opts)
-	cmd.Flags().StringVar(&opts.Arch, "arch", "", "accept only programs for this architecture: `ARCH` tna or t2na")
+	cmd.Flags().StringVar(&opts.Arch, "arch", "", "accept only programs for the architecture `ARCH`: tna or t2na")
 	cli.CompleteWith(cmd, "arch", []string{"tna", "t2na"})
 	return cmd
 }

@@ -170,7 +170,7 @@ For a scheme, show prints the manifest of the program that p4lb gen writes.`,
 			return cli.Show(c.Out, form, manifestRows(m), nil)
 		},
 	}
-	cli.AddArchFlag(cmd, &params.Arch, "architecture of the scheme's program")
+	cli.AddArchFlag(cmd, &params.Arch, "architecture `ARCH` of the scheme's program: v1model, tna or t2na")
 	cmd.Flags().StringVar(&params.Role, "role", "", "role of the scheme's switch: leaf, spine, tor, agg or core (default leaf)")
 	cli.AddFormat(cmd, &form, cli.Table, cli.JSON, cli.YAML, cli.CSV)
 	return cmd

@@ -62,7 +62,7 @@ reason.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&j.arch, "arch", "tna", "compile for `ARCH` tna or t2na")
+	flags.StringVar(&j.arch, "arch", "tna", "compile for the architecture `ARCH`: tna or t2na")
 	flags.StringArrayVar(&j.schemes, "scheme", nil, "measure this `SCHEME` (repeatable; default the whole catalogue)")
 	flags.IntSliceVar(&j.ports, "ports", []int{4}, "number of paths of the largest group (repeatable)")
 	flags.StringVar(&j.compiler, "compiler", "", "run this compiler `FILE`")

@@ -270,7 +270,7 @@ func (c *Conn) arbitrated(l *Link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 		l.primary, c.link, c.err, c.settled, c.refused = true, l, nil, false, false
 		if c.waits {
 			c.waits = false
-			c.opts.Log.Info("the other controller is gone: this one is primary", "switch", c.name)
+			c.opts.Log.Info("the other controller has disconnected: this one is primary", "switch", c.name)
 		}
 	case codes.NotFound:
 		// There is no primary: the previous one has disconnected.
@@ -293,7 +293,7 @@ func (c *Conn) arbitrated(l *Link, u *p4v1.MasterArbitrationUpdate) (claim bool)
 		case c.opts.Backup:
 			if c.vacant = false; !c.waits {
 				c.waits = true
-				c.opts.Log.Info("another controller is primary: waiting until it is gone", "switch", c.name, "election_id", highest)
+				c.opts.Log.Info("another controller is primary: waiting until it disconnects", "switch", c.name, "election_id", highest)
 			}
 		case c.opts.Takeover && c.epoch == 0:
 			c.election, claim = highest.Next(), true
@@ -321,7 +321,7 @@ func notPrimary(highest ElectionID) error {
 	}
 	return &plan.Error{
 		Err:  fmt.Errorf("%w, with election id %v", target.ErrNotPrimary, highest),
-		Hint: "--takeover makes this one primary, --backup waits until the other is gone",
+		Hint: "--takeover makes this one primary, --backup waits until the other disconnects",
 	}
 }
 

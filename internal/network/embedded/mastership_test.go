@@ -116,7 +116,7 @@ func TestBackup(t *testing.T) {
 			var kept sync.WaitGroup
 			kept.Go(func() { b.Keep(ctx, func(r report.Switch) { told <- r }) })
 			for waiting := 0; waiting < len(p.Switches); {
-				if <-log.messages == "another controller is primary: waiting until it is gone" {
+				if <-log.messages == "another controller is primary: waiting until it disconnects" {
 					waiting++
 				}
 			}

@@ -75,7 +75,7 @@ func hula(n Network) ([]Parameter, error) {
 	return []Parameter{
 		{Name: "tprobe", Value: ticks(probe), Formula: fmt.Sprintf("max(200 us, RTT = %s)", us(n.RTT)), Source: "HULA: a probe is of no use before the last has come around"},
 		window("2^k us >= 2·T_probe", 2*probe, "HULA: the estimator outlives a probe period"),
-		{Name: "tfail", Value: ticks(3 * probe), Formula: "3·T_probe", Source: "three probes lost in a row: the path is gone (assumed)"},
+		{Name: "tfail", Value: ticks(3 * probe), Formula: "3·T_probe", Source: "three probes lost in a row: the path has failed (assumed)"},
 		{Name: "gap", Value: ticks(max(100*time.Microsecond, n.RTT)), Formula: "max(100 us, RTT)", Source: "HULA"},
 	}, nil
 }

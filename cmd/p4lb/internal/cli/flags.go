@@ -32,10 +32,9 @@ func CompleteLater(cmd *cobra.Command, flag string, words func() []string) {
 	}
 }
 
-// AddArchFlag adds the flag --arch to cmd. The values follow meaning in the
-// help.
-func AddArchFlag(cmd *cobra.Command, arch *string, meaning string) {
-	cmd.Flags().StringVar(arch, "arch", "", meaning+": `ARCH` v1model, tna or t2na")
+// AddArchFlag adds the flag --arch to cmd.
+func AddArchFlag(cmd *cobra.Command, arch *string, usage string) {
+	cmd.Flags().StringVar(arch, "arch", "", usage)
 	CompleteWith(cmd, "arch", p4.Archs)
 }
 

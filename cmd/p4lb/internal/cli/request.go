@@ -66,7 +66,7 @@ func (r *Request) AddFlags(cmd *cobra.Command) {
 	flags.StringVar(&r.Role, "role", "", "role of the switch: leaf, spine, tor, agg or core (default leaf)")
 	flags.StringVar(&r.Errata, "errata", "", "keep the known errors of the paper if `WORD` is printed")
 	flags.BoolVar(&r.IPv6, "ipv6", false, "forward IPv6 beside IPv4")
-	AddArchFlag(cmd, &r.Arch, "architecture of the program (default v1model)")
+	AddArchFlag(cmd, &r.Arch, "architecture `ARCH` of the program: v1model, tna or t2na (default v1model)")
 	CompleteLater(cmd, "scheme", codegen.Names)
 	CompleteWith(cmd, "role", codegen.Roles)
 	CompleteWith(cmd, "state-path", codegen.StatePaths)

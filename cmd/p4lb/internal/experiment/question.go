@@ -50,7 +50,7 @@ func (q *labQuestion) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&q.ipv6, "ipv6", false, "give hosts IPv6 addresses instead of IPv4 addresses")
 	f.StringVar(&q.like, "like", "", "use the modelling choices of `WHAT`: "+strings.Join(spec.Presets, ", ")+" (see lab defaults)")
 	f.StringVar(&q.engine, "engine", spec.EngineP4, "run the switches with this `ENGINE`: p4 (programs), or native (models, faster)")
-	cli.AddArchFlag(cmd, &q.arch, "the architecture of the programs, or drill@tna for one row (default v1model)")
+	cli.AddArchFlag(cmd, &q.arch, "architecture `ARCH` of the programs: v1model, tna or t2na (default v1model); drill@tna sets it for one row")
 	f.StringVar(&q.state, "state-path", "", "how queue state reaches ingress: recirc, recirc-cut (copies without payload, not on BMv2), shared, or for Tofino 2 ghost (default recirc)")
 	cli.CompleteWith(cmd, "state-path", codegen.StatePaths)
 	cli.CompleteLater(cmd, "scheme", codegen.Names)

@@ -77,7 +77,7 @@ writes the tables.`,
 	f.StringVar(&s.job.Image, "image", "", "Kubernetes' `IMAGE` with p4lb in it, or any where the --volume has it")
 	f.StringVar(&s.job.Namespace, "namespace", "", "Kubernetes' `NAMESPACE`")
 	f.StringVar(&s.job.Secret, "secret", "", "Kubernetes' `SECRET` with the variables of the store's credentials")
-	f.StringVar(&s.job.Volume, "volume", "", "`CLAIM:/PATH` of a volume of Kubernetes that the tasks see")
+	f.StringVar(&s.job.Volume, "volume", "", "`CLAIM:/PATH` of a volume of Kubernetes that the tasks mount")
 	s.q.addFlags(cmd)
 	cli.AddRoundsFlag(cmd, &s.q.rounds)
 	cli.CompleteWith(cmd, "on", cluster.Schedulers)

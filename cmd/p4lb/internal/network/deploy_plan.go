@@ -38,7 +38,7 @@ func (r *schemeRequest) addFlags(cmd *cobra.Command) {
 	f.StringVar(&r.StatePath, "state-path", "", "how queue state reaches ingress: recirc, recirc-cut (copies without payload, not on BMv2), shared, or for Tofino 2 ghost (default recirc; shared for ar on BMv2)")
 	f.StringVar(&r.Errata, "errata", "", "printed: use the formulas as the paper prints them, with its misprints")
 	f.BoolVar(&r.IPv6, "ipv6", false, "forward IPv6, and give hosts IPv6 addresses: 10.0.1.1 becomes fd00::10.0.1.1 (default if the topology has IPv6 addresses)")
-	cli.AddArchFlag(cmd, &r.Arch, "architecture of the programs (default v1model, with --target tofino tna)")
+	cli.AddArchFlag(cmd, &r.Arch, "architecture `ARCH` of the programs: v1model, tna or t2na (default v1model; tna with --target tofino)")
 	cli.CompleteLater(cmd, "scheme", codegen.Names)
 	cli.CompleteWith(cmd, "state-path", codegen.StatePaths)
 }
