@@ -167,8 +167,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// The state files of the user's folder are listed, and no others. Each folder has a file
-// of its own, whatever its name looks like.
+// The state files of the user's folder are listed, and no other files. Each deployment
+// folder has its own state file, for any name of the folder.
 func TestStates(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	if list, err := States(); err != nil || len(list) > 0 {

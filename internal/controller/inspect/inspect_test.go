@@ -53,7 +53,7 @@ func TestDropsText(t *testing.T) {
 	}
 }
 
-// Counted distinguishes the counts of the switch from the values of the program.
+// Counted distinguishes the counters of the switch from the registers of the program.
 func TestCounted(t *testing.T) {
 	for _, test := range []struct {
 		r    Reading
@@ -217,7 +217,7 @@ func TestNewsOf(t *testing.T) {
 	}
 }
 
-// A recording holds what Replay gives back, in both formats.
+// Replay returns the content of a recording, in both formats.
 func TestRecording(t *testing.T) {
 	s := &Snapshot{Switch: "l1", Role: "leaf", Scheme: "x", Time: 5 * time.Millisecond, Clock: 7 * time.Millisecond, Readings: []Reading{
 		{Register: "r", Quantity: "queue", Cell: 3, Index: "port 3", Port: 3, Peer: "s1", Raw: 1 << 40, Value: 2.5, Unit: "packets", Text: "2.5", Change: -1, Rate: 0.25, Minor: true},
@@ -287,8 +287,8 @@ func TestDerived(t *testing.T) {
 	}
 }
 
-// Of a register, only cells are read that the network can use: up to the last port or
-// group. Without a topology all are.
+// A reader reads only the cells of a register that the network can use: up to the last
+// port or group. Without a topology it reads all.
 func TestUsedCells(t *testing.T) {
 	known := &Inspector{node: l1()}
 	for _, test := range []struct {

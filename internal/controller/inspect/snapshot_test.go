@@ -65,7 +65,8 @@ func register(name string, size int, index manifest.Index, c manifest.Content) m
 	return manifest.Register{Name: "C." + name, Size: size, Width: 32, Index: index, Content: c}
 }
 
-// rows returns the readings of a register as index and value, and others as text.
+// rows returns the readings of a register with index and value, and other readings as
+// text.
 func rows(s *Snapshot, name string) (list []string) {
 	for _, r := range s.Readings {
 		if "C."+r.Register == name {
@@ -236,7 +237,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// A switch of which no plan is known shows the ports and groups whose cells are not 0.
+// A switch without a known plan shows the ports and groups whose cells are not 0.
 func TestUnknownNetwork(t *testing.T) {
 	n := l1(
 		register("depth", 6, manifest.ByPort, manifest.Content{Kind: manifest.QueueLength}),
@@ -351,8 +352,8 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// Where the switch does not count what ports send, the traffic is the program's: bytes
-// that fade within a window.
+// If the switch does not count the bytes that ports send, the traffic comes from the
+// program: bytes that decay within a window.
 func TestObserverOfByteCounts(t *testing.T) {
 	window := manifest.Duration(10 * time.Millisecond)
 	f := &fakeAccess{clock: time.Second, cells: map[string][]uint64{

@@ -12,7 +12,7 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// Values have about three digits, in the unit that suits them.
+// Values have about three digits, in a suitable unit.
 func TestValueText(t *testing.T) {
 	for _, test := range []struct {
 		v    float64

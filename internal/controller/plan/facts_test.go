@@ -211,8 +211,8 @@ func fill(t *testing.T, sw string, by fabric.Grouping, m *manifest.Manifest, fie
 	return rows, errs
 }
 
-// Tables are filled by their purpose: which entries there are, with which keys and
-// arguments, computed by hand from the network above.
+// The purpose of a table determines its entries, with keys and arguments, computed by hand
+// from the network above.
 func TestFillers(t *testing.T) {
 	key := func(carries manifest.Fact) manifest.Key { return manifest.Key{Name: string(carries), Carries: carries} }
 	action := func(name string, facts ...manifest.Fact) manifest.Action {
@@ -273,8 +273,8 @@ func TestFillers(t *testing.T) {
 	}
 }
 
-// A field that matches addresses exactly needs an entry for each host, a range its two
-// ends. A field of the other IP version needs none.
+// A field that matches addresses exactly needs an entry for each host; a range needs its
+// two ends. A field of the other IP version needs none.
 func TestDestinationFields(t *testing.T) {
 	for kind, want := range map[configv1.MatchField_MatchType][]string{
 		configv1.MatchField_LPM: {"167772417/32", "167772418/32", "167772672/24"}, configv1.MatchField_TERNARY: {"167772417/32", "167772418/32", "167772672/24"},
@@ -300,7 +300,7 @@ func TestDestinationFields(t *testing.T) {
 	}
 }
 
-// A switch has a port's queue as the topology states it, or its share of the buffer, at
+// The queue of a port has the capacity in the topology, or its share of the buffer, at
 // least two packets, or the default.
 func TestCapacity(t *testing.T) {
 	for _, test := range []struct {

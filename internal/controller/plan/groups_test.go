@@ -148,7 +148,7 @@ func TestBakedValues(t *testing.T) {
 	}
 }
 
-// Groups have the numbers of leaves if the program asks for it or tables need it.
+// Groups have the numbers of leaves if the program or its tables require it.
 func TestGroupings(t *testing.T) {
 	table := func(purpose manifest.Purpose, facts ...manifest.Fact) manifest.Table {
 		a := manifest.Action{Name: "a"}
@@ -204,7 +204,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// An error has a line with its switch; several have a line each.
+// An error is a line with its switch; several errors have a line each.
 func TestErrors(t *testing.T) {
 	cause := errors.New("cause")
 	one, two := &Error{Err: cause}, &Error{Switch: "s1", Err: &widthError{table: "I.t", name: "p", value: 600, width: 9}}

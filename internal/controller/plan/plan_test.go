@@ -115,8 +115,8 @@ func TestFrame(t *testing.T) {
 	}
 }
 
-// Weights follow the capacity of the paths to the other leaf. Through s2 it is 5 of
-// 20 Gbit/s, of which each link has half, so that the paths have 40, 2.5 and 2.5.
+// Weights follow the capacity of the paths to the other leaf. Through s2 it is 5 of 20
+// Gbit/s, half of it for each link, so the paths have weights of 40, 2.5 and 2.5.
 func TestWeights(t *testing.T) {
 	top := load(t, network)
 	b := testPlanner(t, top, "l1", fabric.ByLeaf)
@@ -147,8 +147,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// A program that can only send to groups gets a group for each next hop of a route
-// without a choice: with an id of its own, that no other group has.
+// A program that can only send to groups gets a group, with its own id, for each next hop
+// of a route without a choice.
 func TestGroupsOfOnePath(t *testing.T) {
 	hop := func(port int) fabric.Hop { return fabric.Hop{Port: port} }
 	b := testPlanner(t, load(t, network), "l1", fabric.ByHops)
@@ -307,9 +307,9 @@ func TestPortCells(t *testing.T) {
 	}
 }
 
-// Front ports become device ports, which leave out the ports that the chip reserves: 0
-// and 64 to 71 of each pipe of 128 on Tofino, 0 to 7 on Tofino 2. A topology without a
-// reserved port has device ports already.
+// Front ports become device ports, which skip the ports that the chip reserves: 0 and 64
+// to 71 of each pipe of 128 on Tofino, 0 to 7 on Tofino 2. A topology without a reserved
+// port has device ports already.
 func TestDevicePorts(t *testing.T) {
 	numbered := func(to ...int) *fabric.Topology {
 		return load(t, network).Renumber(func(port int) int { return to[port-1] })

@@ -26,8 +26,8 @@ func lookupPrefix(list []Entry, i int, id uint64) (action string) {
 	return action
 }
 
-// Merged entries give each id the action that it had, with no more entries than before and no
-// two for one prefix.
+// Merged entries map each id to the same action as before, with no more entries than
+// before and no two for one prefix.
 func TestMergePrefixes(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 0))
 	for n := range 100 {
@@ -109,8 +109,8 @@ func TestShareByPrefix(t *testing.T) {
 	}
 }
 
-// Leaves at one distance by the same next hops may share a group; leaves at other distances
-// may not if round-trip times are written for paths.
+// Leaves at the same distance through the same next hops may share a group. Leaves at
+// other distances may not if round-trip times are written for paths.
 func TestGrouping(t *testing.T) {
 	const three = `
 switches: {l1: {role: leaf}, l2: {role: leaf}, l3: {role: leaf}, s1: {role: spine}, s2: {role: spine}}
@@ -150,8 +150,8 @@ links:
 	}
 }
 
-// The round-trip time of a path adds up its link and the way behind it, in both directions, in the
-// unit of the register.
+// The round-trip time of a path is the sum of its link and the path behind it, in both
+// directions, in the unit of the register.
 func TestRoundTrips(t *testing.T) {
 	for _, test := range []struct {
 		by   fabric.Grouping
@@ -182,8 +182,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// The program of a network must have room for the largest group and the highest port, also if
-// the links that are down come up.
+// The program of a network must have room for the largest group and the highest port, even
+// if failed links come up.
 func TestSizes(t *testing.T) {
 	top := load(t, halves5)
 	for _, test := range []struct {
@@ -245,8 +245,8 @@ func TestTooWide(t *testing.T) {
 	}
 }
 
-// Leaf tables with a mask have an entry for each value of the bits that choose among the ways
-// that lead to the most leaves, and one for each other leaf.
+// Leaf tables with a mask have an entry for each value of the bits that select among the
+// paths to most leaves, and one for each other leaf.
 func TestSharedWays(t *testing.T) {
 	top, err := fabric.LeafSpine{Name: "x", Leaves: 6, Spines: 2, Hosts: 1}.Make()
 	if err != nil {

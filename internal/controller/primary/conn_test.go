@@ -94,7 +94,7 @@ func (l *logged) has(text string) bool {
 	return slices.ContainsFunc(l.lines, func(line string) bool { return strings.Contains(line, text) })
 }
 
-// connect opens a connection that never gives up waiting, unless a test sets a timeout.
+// connect opens a connection without a timeout, unless a test sets one.
 func connect(t *testing.T, to target.Target, o Options) (*Conn, *logged) {
 	log := &logged{}
 	o.Log = slog.New(slog.NewTextHandler(log, nil))
@@ -360,7 +360,7 @@ func TestStreamLost(t *testing.T) {
 	}
 }
 
-// The reasons of a server that opens no stream, and what the controller reports.
+// The server's reasons for not opening a stream, and the errors of the controller.
 func TestNoStream(t *testing.T) {
 	for name, test := range map[string]struct {
 		err        error

@@ -122,8 +122,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// The moments of a switch without a clock are the ones in its registers, the latest of
-// which is its clock.
+// Without a clock of the switch, the times come from its registers, and the latest of them
+// is the clock.
 func TestReadMoments(t *testing.T) {
 	a := Of(&manifest.Manifest{Registers: []manifest.Register{register("r", 48, manifest.Microseconds, manifest.Moment)}}, nil)[0]
 	broken := errors.New("broken")
@@ -142,7 +142,7 @@ func TestReadMoments(t *testing.T) {
 	}
 }
 
-// A byte count fades to 0 within its window. A link of 8 Mbit/s carries 1000 bytes in a
+// A byte count decays to 0 within its window. A link of 8 Mbit/s carries 1000 bytes in a
 // millisecond.
 func TestFaded(t *testing.T) {
 	const window = 100 * time.Microsecond
@@ -171,7 +171,7 @@ func TestFaded(t *testing.T) {
 	}
 }
 
-// Readers see times in us, shares, and the words of kinds.
+// Decoded values are times in us, shares, and the names of kinds.
 func TestUnitNames(t *testing.T) {
 	for _, test := range []struct {
 		unit manifest.Unit

@@ -112,7 +112,7 @@ func TestThrift(t *testing.T) {
 	}
 }
 
-// TestThriftQueues holds that queues are known as long as the switch is the
+// TestThriftQueues: the lengths and rates of queues are known as long as the switch is the
 // same.
 func TestThriftQueues(t *testing.T) {
 	ctx := t.Context()

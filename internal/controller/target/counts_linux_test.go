@@ -62,8 +62,8 @@ func (countingSwitch) PortCounts() []bmv2.PortCounts {
 	return []bmv2.PortCounts{{Port: 42, InPackets: 5}}
 }
 
-// The counters of a BMv2 on this machine are the kernel's, of the process that serves Thrift
-// at the port. Any other switch counts itself.
+// The counters of a BMv2 on this machine are the kernel's, for the process that serves
+// Thrift at the port. Other switches count themselves.
 func TestPortCounts(t *testing.T) {
 	if _, err := os.Stat("/sys/class/net/lo"); err != nil {
 		t.Skip("no loopback interface:", err)

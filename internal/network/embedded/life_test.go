@@ -33,7 +33,7 @@ func newFuse(t testing.TB, after int64, event func()) *fuse {
 }
 
 // blow calls the function unless it was called already, and returns after the call: a
-// deployment may need fewer packets than the counted one.
+// deployment may need fewer packets than the limit.
 func (f *fuse) blow() { f.once.Do(f.event) }
 
 // Endpoint returns an endpoint that counts the data on its connections for the fuse.
@@ -98,8 +98,8 @@ func traffic(t *testing.T, p *plan.Plan) int64 {
 	return plenty - f.left.Load()
 }
 
-// TestKilled kills a switch or the controller at a hundred points of a
-// deployment and starts it again: in the end all is as planned.
+// TestKilled kills a switch or the controller at a hundred points of a deployment and
+// starts it again. In the end the switches hold the plan.
 func TestKilled(t *testing.T) {
 	p := planFor(t, "drill+rlb", preset(t, "qall"))
 	all := traffic(t, p)

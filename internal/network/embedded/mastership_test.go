@@ -16,7 +16,7 @@ import (
 	"github.com/p4lb/p4lb/internal/network/embedded"
 )
 
-// running deploys and stays.
+// running starts a deployment that keeps running.
 func running(t *testing.T, p *plan.Plan, target target.Target, o controller.DeployOptions) *controller.Controller {
 	t.Helper()
 	c, err := controller.New(testContext(t), p, target, o)
@@ -30,8 +30,8 @@ func running(t *testing.T, p *plan.Plan, target target.Target, o controller.Depl
 	return c
 }
 
-// TestNotPrimary: a second controller is refused, with a way out, whether its
-// election id is the same, smaller, above 64 bits smaller still, or larger.
+// TestNotPrimary: a second controller is refused with a hint, whether its election id is
+// equal, smaller, without the upper 64 bits, none, or larger.
 func TestNotPrimary(t *testing.T) {
 	p := planFor(t, "ecmp", preset(t, "qall"))
 	to := newTarget(t, embedded.Options{Memory: true, Still: true})

@@ -22,7 +22,7 @@ type network struct {
 	now      time.Duration
 }
 
-// newNetwork takes the programs that run now.
+// newNetwork returns a network with the programs that the switches run now.
 func newNetwork(t testing.TB, topology *fabric.Topology, target *embedded.Target) *network {
 	t.Helper()
 	n := &network{topology: topology, engines: map[string]*dataplane.Engine{}}
@@ -157,7 +157,7 @@ func (n *network) pingOne(from, to *fabric.Host, port uint16) error {
 	return nil
 }
 
-// tcpFrame is a segment without data flags set but ACK.
+// tcpFrame is a TCP segment without data, with only the flag ACK.
 func tcpFrame(from, to *fabric.Host, port uint16) []byte {
 	f := make([]byte, 14+20+20, 80)
 	copy(f[6:12], from.MAC[:])

@@ -76,8 +76,8 @@ func TestPlanErrors(t *testing.T) {
 	}
 }
 
-// TestUnknownWords: a table, a register or a group that nothing is known about
-// is no reason to leave it empty.
+// TestUnknownWords: the plan warns of a table, a register or a group that it has to leave
+// empty because it is not described.
 func TestUnknownWords(t *testing.T) {
 	qall := preset(t, "qall")
 	for name, change := range map[string]func(*manifest.Manifest){

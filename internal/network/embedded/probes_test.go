@@ -30,7 +30,7 @@ const probing = `tasks:
 - {kind: send, period: 2ms, each: neighbour, roles: [spine], where: $below, in: $port, frame: ["0xffffffffffff:48", "$own-mac:48", "0x88b7:16", "0:64", "$sequence:8", "0:24", "$time:32", "$leaf:32"]}
 version: 2`
 
-// TestProbesAtPorts sends frames to the ports of spines with the time and a number.
+// TestProbesAtPorts sends frames with the time and a number to the ports of spines.
 func TestProbesAtPorts(t *testing.T) {
 	_, p, err := foreignPlan(t, arrivals, writtenFabric(t), "version: 2", probing)
 	if err != nil {

@@ -95,8 +95,8 @@ func preset(t testing.TB, name string) *fabric.Topology {
 	return topology
 }
 
-// coefficients are examples for schemes whose coefficients the controller sets: the more
-// in the queue the worse.
+// coefficients are examples for schemes whose coefficients the controller sets: the index
+// rises with the queue.
 func coefficients(all map[fabric.Role]*plan.Pipeline) map[string]int64 {
 	set := map[string]int64{}
 	for _, p := range all {

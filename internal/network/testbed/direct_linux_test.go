@@ -12,8 +12,8 @@ import (
 	"github.com/p4lb/p4lb/internal/network/netspace"
 )
 
-// TestDirectReturn: beside BMv2 too, hosts that serve a service directly have its address
-// on their loopback, with IPv4 and with IPv6, and other hosts do not have it.
+// TestDirectReturn: with BMv2 too, hosts that serve a service directly have its address on
+// their loopback, with IPv4 and with IPv6, and other hosts do not.
 func TestDirectReturn(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces want root")

@@ -90,8 +90,8 @@ func (h *host) ping(to *host) bool {
 	return false
 }
 
-// answered waits for the answer to a request, which is as the request but for
-// its type and its checksum.
+// answered waits for the answer to a request, which differs from the request only in its
+// type and checksum.
 func (h *host) answered(to *host, request []byte) bool {
 	h.icmp.SetReadDeadline(time.Now().Add(wait))
 	buf := make([]byte, 2048)
@@ -106,8 +106,7 @@ func (h *host) answered(to *host, request []byte) bool {
 	}
 }
 
-// echoRequest is an ICMP message of type 8, as large as a full packet allows
-// half of.
+// echoRequest is an ICMP message of type 8, of half the largest packet's size.
 func echoRequest(seq uint16) []byte {
 	m := make([]byte, 700)
 	m[0] = 8

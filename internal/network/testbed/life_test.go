@@ -40,8 +40,8 @@ func deployOn(t *testing.T, target target.Target, p *plan.Plan) *report.Report {
 	return mustDeploy(t, c)
 }
 
-// TestKeep leaves a network up and takes it over: the switches are the same,
-// and nothing is written to them, not even rates of queues.
+// TestKeep keeps a network and takes it over: the switches are the same, and nothing is
+// written to them, not even rates of queues.
 func TestKeep(t *testing.T) {
 	needSwitch(t)
 	p := planFor(t, "qall-poly3", leafSpine(t))
@@ -101,8 +101,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestOtherTopology holds that another network of the same name replaces what
-// was kept.
+// TestOtherTopology: another network of the same name replaces a kept one.
 func TestOtherTopology(t *testing.T) {
 	needSwitch(t)
 	target := testbed.New(testbed.Options{Name: name(t), Keep: true})
@@ -209,8 +208,7 @@ func TestLostLink(t *testing.T) {
 	}
 }
 
-// TestRestart kills switches and starts them again, empty, while a controller
-// looks after them.
+// TestRestart kills switches and starts them again, empty, while a controller runs.
 func TestRestart(t *testing.T) {
 	needSwitch(t)
 	topology := leafSpine(t)
@@ -350,7 +348,7 @@ func TestRegisters(t *testing.T) {
 	}
 }
 
-// TestRates holds that the queues are as slow as the links of the topology.
+// TestRates: the rates of queues match the links of the topology.
 func TestRates(t *testing.T) {
 	needSwitch(t)
 	topology, err := fabric.LeafSpine{

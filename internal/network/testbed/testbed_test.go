@@ -104,11 +104,11 @@ func newTarget(t *testing.T, o testbed.Options) *testbed.Target {
 	return target
 }
 
-// name is a deployment's that no other test has. The next run has the same, and
-// removes what this one leaves if it is killed.
+// name is a deployment name that no other test uses. The next run uses the same name and
+// removes the leftovers of a killed run.
 func name(t *testing.T) string { return t.Name() }
 
-// mustDeploy makes the switches hold the plan.
+// mustDeploy deploys the plan and fails the test on an error.
 func mustDeploy(t *testing.T, c *controller.Controller) *report.Report {
 	t.Helper()
 	r, err := c.Deploy(testContext(t))

@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 )
 
-// TestAddresses holds that no two ends of management links have an address in
-// common, that all are within the net, and that names fit the kernel.
+// TestAddresses: no two ends of management links share an address, all addresses are
+// within the net, and names fit the kernel.
 func TestAddresses(t *testing.T) {
 	net := netip.MustParsePrefix("198.18.0.0/15")
 	addresses, names := map[netip.Addr]bool{}, map[string]bool{}

@@ -363,7 +363,7 @@ virtual_ports:
 	}
 }
 
-// A word of YAML is quoted if it could be read as something else than a name.
+// A word is quoted in YAML if it could be read as another type than a text.
 func TestQuoted(t *testing.T) {
 	for text, want := range map[string]string{
 		"a": "a", "Z_9.$x": "Z_9.$x", "": `""`, "9a": `"9a"`, "0": `"0"`, ".a": `".a"`, "a b": `"a b"`, "a:b": `"a:b"`, "z{": `"z{"`, "a/b": `"a/b"`,
@@ -375,8 +375,8 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-// A program that is written elsewhere keeps its origin: the generator, the command with
-// its flags, and the licence in the program. Settings replace macros.
+// A program that is stored elsewhere keeps its origin: the generator, the command with its
+// flags, and the licence in the program. Settings replace macros.
 func TestProvenance(t *testing.T) {
 	dir := folder(t)
 	program := filepath.Join(dir, "mine.p4")

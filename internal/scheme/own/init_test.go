@@ -49,7 +49,7 @@ func init1(t *testing.T, program string, r InitRequest) string {
 	return string(text)
 }
 
-// wantLines checks that lines stand in a text, in this order.
+// wantLines checks that a text contains lines in this order.
 func wantLines(t *testing.T, text string, lines ...string) {
 	t.Helper()
 	rest := text
@@ -95,8 +95,8 @@ func TestInitEntriesOfHosts(t *testing.T) {
 	}
 }
 
-// Where a path rewrites the destination address, each host has paths of its own. Small
-// tables save the entries of local hosts.
+// If a path rewrites the destination address, each host has its own paths. Small tables
+// save the entries of local hosts.
 func TestInitPerHost(t *testing.T) {
 	program := func(size string) string {
 		return around("bit<16> group; bit<16> slot;", `
@@ -221,8 +221,8 @@ func TestInitPlaces(t *testing.T) {
 	}
 }
 
-// A sum of a value chosen from 0 and a free value numbers a member from the free one on.
-// A mask that cuts the sum to its field does not hide it.
+// If a program adds an offset, chosen from 0, to a base, the base is the number of the
+// first member. A mask that cuts the sum to its field does not hide this.
 func TestOffsets(t *testing.T) {
 	hash := call("modify_field_with_hash_based_offset", field("m", "slot"), constant("0x0"), nil, param(0))
 	at := field("m", "at")

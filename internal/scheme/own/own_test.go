@@ -125,8 +125,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestElsewhere has a manifest in another folder than its program, with include
-// files and macros.
+// TestElsewhere uses a manifest in another folder than its program, with include files and
+// macros.
 func TestElsewhere(t *testing.T) {
 	dir := folder(t)
 	for _, sub := range []string{"a", "b"} {

@@ -47,9 +47,8 @@ func (r *rig) field(table string, d *wire.TableData, name string) *wire.DataFiel
 	return nil
 }
 
-// A register entry has the cell's parts: each can be changed alone, in one pipe or in
-// all. A cell that is deleted has its initial value, and so have all cells of a table
-// that is cleared.
+// A register entry has the parts of its cell. Each part can be changed alone, in one pipe
+// or in all. Deleting a cell, or clearing the table, restores initial values.
 func TestRegisterParts(t *testing.T) {
 	r := newRig(t)
 	both := func(what string, index uint64, want ...uint64) {
@@ -135,9 +134,9 @@ func TestCellsRollBack(t *testing.T) {
 	}
 }
 
-// Meters take kilobits per second and kilobits: 8 Mbit/s are one byte per microsecond.
-// Meters of packets take packets. The most means no limit, and the peak rate is not
-// below the committed one.
+// Meters have rates in kilobits per second and bursts in kilobits: 8 Mbit/s are one byte
+// per microsecond. Packet meters count packets. The largest value means no limit, and the
+// peak rate is at least the committed rate.
 func TestMeterRates(t *testing.T) {
 	r := newRig(t)
 	m := newMeterSpec(r.table("In.rates"))
@@ -185,8 +184,8 @@ func TestMeterRates(t *testing.T) {
 	}
 }
 
-// The facts of a Tofino 1 with four pipes: 12 stages, 72 ports per pipe of which 64 are
-// in front, ports in groups of four with 32 queues, eight per port.
+// The parameters of a Tofino 1 with four pipes: 12 stages; 72 ports per pipe, 64 of them
+// on the front panel; groups of four ports with 32 queues, eight per port.
 func TestChipFacts(t *testing.T) {
 	r := newRig(t)
 	d := r.get(everywhere, "device_configuration", nil)
@@ -259,8 +258,8 @@ func TestChipFacts(t *testing.T) {
 	}
 }
 
-// Ports have names and connectors by their numbers. Their counters can be set and count
-// on from there.
+// Each port has a name and a connector. Clients can set its counters, which then count on
+// from these values.
 func TestPortTables(t *testing.T) {
 	r := newRig(t)
 	d := r.get(everywhere, "$PORT", r.key("$PORT", 130))

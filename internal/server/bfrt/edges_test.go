@@ -33,7 +33,8 @@ func TestNumberOfPipes(t *testing.T) {
 	}
 }
 
-// The data plane of a single program leaves out the pipe's name, which the schema has.
+// The data plane of a single program omits the pipe's name from names; the schema includes
+// it.
 func TestShortNames(t *testing.T) {
 	for _, c := range []struct{ table, name, want string }{
 		{"pipe.In.dmac", "pipe.In.dmac", "In.dmac"}, {"p.In.dmac", "p.In.sums", "In.sums"}, {"p.In.dmac", "q.In.sums", "q.In.sums"},
@@ -46,8 +47,8 @@ func TestShortNames(t *testing.T) {
 	}
 }
 
-// A digest's field list has the digest's name, with or without the pipe's. A schema with
-// another digest does not fit the program.
+// A digest's field list has the name of the digest, with or without the name of the pipe.
+// A schema with another digest does not match the program.
 func TestLearners(t *testing.T) {
 	for name, want := range map[string]string{"pipe.InDep.news": "InDep.news", "InDep.other": "InDep.other", "pipe.InDep.more": "pipe.InDep.more", "pipe.InDep.none": ""} {
 		p := &program{config: &bmv2.Config{}, schema: &bfrt.Schema{Tables: []*bfrt.Table{{Name: "pipe.In.dmac"}}}}
@@ -77,8 +78,8 @@ func TestReasonOf(t *testing.T) {
 	}
 }
 
-// The parts of a register's cell lie one after the other, the first in the highest bits,
-// also across the words of 64 bits.
+// The parts of a register cell are adjacent, the first in the highest bits, also across
+// 64-bit words.
 func TestPartsOfCells(t *testing.T) {
 	for _, c := range []struct {
 		width int
@@ -98,8 +99,8 @@ func TestPartsOfCells(t *testing.T) {
 	}
 }
 
-// Age stops where an interval ends: a hit shortly before it is as old as the sweeps after
-// the change, and no sweep of an interval counts after its end.
+// The age of an entry stops at the end of an interval. A hit shortly before the end is as
+// old as the sweeps after it, and no sweep of an interval counts after its end.
 func TestSweepsAtChanges(t *testing.T) {
 	s := &sweeps{}
 	s.change(0, 10*time.Second)
@@ -318,7 +319,7 @@ func TestCounterOfDefaultEntry(t *testing.T) {
 	}
 }
 
-// Deleted entries leave no state behind: neither times of hits nor rates nor counters.
+// Deleted entries leave no state behind: no times of hits, rates or counters.
 func TestStateOfDeletedEntries(t *testing.T) {
 	r := newRig(t)
 	const table = "In.dmac"
@@ -346,7 +347,7 @@ func TestStateOfDeletedEntries(t *testing.T) {
 	}
 }
 
-// A warm init without a hit leaves value sets in their scopes too.
+// A warm init without a hit also keeps the scopes of value sets.
 func TestScopeOfValueSetKept(t *testing.T) {
 	r := newRig(t)
 	const table = "InPrs.kinds"
@@ -371,8 +372,8 @@ func TestScopeOfValueSetKept(t *testing.T) {
 	}
 }
 
-// An idle entry is reported with its pipe if the pipes have their own entries, and else
-// for all pipes.
+// The notification of an idle entry names its pipe if the pipes have their own entries,
+// otherwise all pipes.
 func TestPipeOfIdleEntries(t *testing.T) {
 	for _, single := range []bool{false, true} {
 		r := newRig(t)
@@ -494,7 +495,7 @@ func TestDeleteAllOfSomePipes(t *testing.T) {
 	}
 }
 
-// The rates of an update that is undone are not read back, for an entry that had none.
+// After an undone update, an entry without rates still has none.
 func TestRatesUndone(t *testing.T) {
 	r := newProgramRig(t, entries, gate.Limits{})
 	const table = "In.metered"
@@ -517,8 +518,8 @@ func TestRatesUndone(t *testing.T) {
 	}
 }
 
-// The interval for counters of ports, and the configuration of replication, are read back
-// as they were set.
+// A client reads back the interval for counters of ports and the configuration of
+// replication.
 func TestAttributesOfChip(t *testing.T) {
 	r := newRig(t)
 	read := func(table string, a *wire.TableAttribute) *wire.TableAttribute {

@@ -62,8 +62,8 @@ func (r *rig) operation(table, name string) *wire.Update {
 // action is the number of an action of a table.
 func (r *rig) action(table, name string) uint32 { return r.data(table, name).GetActionId() }
 
-// The default entry of a table decides packets that match no entry. Deleting it brings
-// back the program's, and a refused batch brings back the one before.
+// The default entry of a table applies to packets that match no entry. Deleting it
+// restores the program's default, and a refused batch restores the previous one.
 func TestDefaultEntries(t *testing.T) {
 	r := newRig(t)
 	r.set(ins, "In.dmac", r.key("In.dmac", 7), r.data("In.dmac", "copies", "group", 0))
@@ -330,8 +330,8 @@ func TestObjectIDs(t *testing.T) {
 	}
 }
 
-// Groups, members, entries and value sets are counted, have handles, and go one by one or
-// all at once. A group that entries lead to stays.
+// Groups, members, entries and value sets are counted, have handles, and can be deleted
+// one by one or together. A group that entries use cannot be deleted.
 func TestLifeOfEntries(t *testing.T) {
 	r := newRig(t)
 	handle := func(table string, k *wire.TableKey) (uint32, codes.Code) {

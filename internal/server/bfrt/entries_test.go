@@ -11,8 +11,8 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// A value set's member is its key's fields one after the other; masks must be full. A
-// packet with a member takes the parser's other path.
+// A member of a value set consists of the fields of its key; masks must be full. A packet
+// with a member takes another path through the parser.
 func TestValueSetMembers(t *testing.T) {
 	exact := func(id uint32, b ...byte) *wire.KeyField {
 		return &wire.KeyField{FieldId: id, MatchType: &wire.KeyField_Exact_{Exact: &wire.KeyField_Exact{Value: b}}}
@@ -72,7 +72,7 @@ func TestValueSetMembers(t *testing.T) {
 	r.refused("an unknown member", update(del, r.entry("InPrs.kinds", r.key("InPrs.kinds", 98), nil)), codes.NotFound, "")
 }
 
-// A table takes as many rows as it has room for.
+// A table accepts as many rows as its size.
 func TestCapacityOfRecords(t *testing.T) {
 	r := newRig(t)
 	room := int(r.table("$PORT").schema.Size)
@@ -118,7 +118,7 @@ func TestIncrementsOfFlags(t *testing.T) {
 	want([]uint32{0, 1}, []bool{true, true}, []uint32{4, 6})
 }
 
-// The size of a group is one of the group's data. A group of all pipes has one size.
+// The size of a group is part of its data. A group in all pipes has one size.
 func TestGroupSize(t *testing.T) {
 	r := newRig(t)
 	for id := range uint64(3) {
@@ -146,7 +146,7 @@ func TestGroupSize(t *testing.T) {
 	size(8)
 }
 
-// The data of an update names each field once, existing ones, and one action.
+// The data of an update names existing fields, each once, and one action.
 func TestDataOfUpdates(t *testing.T) {
 	r := newRig(t)
 	entry := func(edit func(d *wire.TableData)) *wire.Update {

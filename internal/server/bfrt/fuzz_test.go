@@ -47,8 +47,8 @@ const (
 	fuzzKinds
 )
 
-// FuzzRequest has a chip with a program take any request, or any schema: nothing may
-// panic or stay locked, and whatever has been written can be read.
+// FuzzRequest sends any request, or any schema, to a chip with a program. Nothing may
+// panic or stay locked, and everything written can be read.
 func FuzzRequest(f *testing.F) {
 	program, err := chipProgram()
 	if err != nil {

@@ -80,8 +80,8 @@ func (r *rig) sends(ports ...uint64) {
 	}
 }
 
-// TestOneShot: an application whose timer expires once makes its batches in each pipe
-// with a port that may send. The header has three bits 0, two of the pipe, three of the
+// TestOneShot: an application with a one-shot timer generates its batches in each pipe
+// with an enabled port. The header has three bits 0, two of the pipe, three of the
 // application, eight bits 0, and 16 each for batch and packet (pktgen_timer_header_t of
 // Intel's tofino1_base.p4): 0b000_01_011 is pipe 1, application 3. Counts are zero-based.
 func TestOneShot(t *testing.T) {
@@ -243,8 +243,8 @@ func TestPortDown(t *testing.T) {
 	}
 }
 
-// TestGeneratorRefuses: a client cannot make the generator take the processor or the
-// memory, and parts that the switch does not have are named.
+// TestGeneratorRefuses: a client cannot use up the processor or the memory by the
+// generator, and errors name parts that the switch does not have.
 func TestGeneratorRefuses(t *testing.T) {
 	r := newProgramRig(t, generating, gate.Limits{})
 	const full, invalid = codes.ResourceExhausted, codes.InvalidArgument

@@ -13,7 +13,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// TestReadsThatNobodyTakes end when their time is over.
+// TestReadsThatNobodyTakes: reads end at their deadline if clients do not receive them.
 func TestReadsThatNobodyTakes(t *testing.T) {
 	r := newRig(t)
 	r.s.opts.MaxStall = 50 * time.Millisecond

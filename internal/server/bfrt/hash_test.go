@@ -114,7 +114,7 @@ func TestHashes(t *testing.T) {
 	check("as the program says again", asSaid, plain)
 }
 
-// TestHashesTold: an unset configuration reads as the program's.
+// TestHashesTold: without a configuration, a read returns the program's own.
 func TestHashesTold(t *testing.T) {
 	r := newHashRig(t)
 	text := func(d *wire.TableData) (list []string) {

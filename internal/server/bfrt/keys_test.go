@@ -241,8 +241,8 @@ func TestEntryMeters(t *testing.T) {
 	}
 }
 
-// Each entry of a table with registers has a cell in each pipe, which begins with the
-// initial value whatever the entry before it has left there.
+// Each entry of a table with registers has a cell in each pipe. It starts with the initial
+// value, regardless of the previous entry's value.
 func TestEntryRegisters(t *testing.T) {
 	r := newProgramRig(t, entries, gate.Limits{})
 	counts := func(what string, dst, want uint64) {
@@ -503,8 +503,8 @@ func TestEntriesOfPipes(t *testing.T) {
 	}
 }
 
-// A group may have a member several times. Each place counts: half of the packets of a group
-// with a member at two of its four places go there.
+// A group may contain a member several times. Each occurrence counts: a member at two of
+// four places gets half of the group's packets.
 func TestRepeatedMembers(t *testing.T) {
 	r := newRig(t)
 	r.set(ins, "In.dmac", r.key("In.dmac", 7), r.data("In.dmac", "copies", "group", 0))

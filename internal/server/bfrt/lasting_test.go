@@ -36,8 +36,8 @@ func (r *rig) scoped(table string, sets uint64) {
 	r.must(r.write(everywhere, r.attribute(table, &wire.TableAttribute{Attribute: &wire.TableAttribute_EntryScope{EntryScope: &wire.EntryScope{PipeScope: m}}})))
 }
 
-// An entry has the time to live that its last update gave it. An update without one leaves
-// it, and a batch that is undone restores it. A read from the chip returns the rest of it.
+// An entry has the time to live of its last update. An update without one keeps it, and an
+// undone batch restores it. A read from the chip returns the remaining time.
 func TestTimesToLive(t *testing.T) {
 	r := newRig(t)
 	const table, hour = "In.dmac", 3_600_000
@@ -77,7 +77,7 @@ func TestTimesToLive(t *testing.T) {
 	}
 }
 
-// A batch that is undone leaves the hit states of entries.
+// An undone batch does not change the hit states of entries.
 func TestHitStatesUndone(t *testing.T) {
 	r := newRig(t)
 	const table = "In.dmac"
@@ -97,8 +97,8 @@ func TestHitStatesUndone(t *testing.T) {
 	}
 }
 
-// A register whose pipes are sets is written in all pipes of the set that the target
-// names. Without sets, a write to one pipe stays there.
+// If the pipes of a register form sets, a write changes all pipes of the target's set.
+// Without sets, a write to one pipe changes only that pipe.
 func TestScopeOfRegister(t *testing.T) {
 	r := newRig(t)
 	const table = "In.seen"
@@ -125,7 +125,7 @@ func TestScopeOfRegister(t *testing.T) {
 	first("in a single pipe", 22, 22, 23, 22)
 }
 
-// An entry that one pipe refuses is in none of the others afterwards.
+// If one pipe refuses an entry, no other pipe keeps it.
 func TestRefusedInOnePipe(t *testing.T) {
 	r := newRig(t)
 	const table = "In.dmac"
@@ -146,8 +146,9 @@ func TestRefusedInOnePipe(t *testing.T) {
 	r.refused("one entry too many", update(ins, r.entry("In.choose", r.key("In.choose", 99), r.data("In.choose", "", "$ACTION_MEMBER_ID", 4))), codes.ResourceExhausted, "")
 }
 
-// A read of one entry finds it under the target of its write only: all pipes, or the first
-// pipe of a set. From the chip, each pipe of the set has it. A read of keys names the pipe.
+// A read of one entry finds it only under the target of its write: all pipes, or the first
+// pipe of a set. A read from the chip finds it in each pipe of the set. A read of keys
+// names the pipe.
 func TestTargetsOfReads(t *testing.T) {
 	r := newRig(t)
 	const table = "In.dmac"
@@ -200,7 +201,7 @@ func TestTargetsOfReads(t *testing.T) {
 	}
 }
 
-// The flags of an older field of the interface count, unless the present field has flags.
+// Flags in an old field of the interface count if the current field has none.
 func TestOlderFlags(t *testing.T) {
 	r := newRig(t)
 	const table = "In.dmac"
@@ -313,7 +314,7 @@ func TestTypesOfFields(t *testing.T) {
 	}
 }
 
-// A client that connects again with its number ends the stream that it had. A stream keeps
+// A client that connects again with its number ends its previous stream. A stream keeps
 // its number, and a subscription to another device is refused.
 func TestStreamsOfOneClient(t *testing.T) {
 	r := newRig(t)

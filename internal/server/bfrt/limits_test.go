@@ -76,8 +76,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestTooMuch: what clients ask for beyond the limits is refused, and nothing of it
-// done.
+// TestTooMuch: requests beyond the limits are refused, without any effect.
 func TestTooMuch(t *testing.T) {
 	r := newLimitedRig(t, gate.Limits{MaxUpdates: 2, MaxCalls: 3, MaxControllers: 2, MaxMessage: 1 << 20})
 	add := func(n uint64) *wire.Update {
@@ -126,8 +125,7 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// TestStopEndsBatches: a server that ends continues with no batch and no read, however
-// much is left of them.
+// TestStopEndsBatches: a server that stops does not continue batches or reads.
 func TestStopEndsBatches(t *testing.T) {
 	r := newRig(t)
 	e := r.entry("In.dmac", r.key("In.dmac", 1), r.data("In.dmac", "send", "port", 1))
@@ -144,7 +142,7 @@ func TestStopEndsBatches(t *testing.T) {
 	}
 }
 
-// TestPace: messages of all streams take turns, and old messages delay no new ones.
+// TestPace: messages of all streams take turns, and old messages do not delay new ones.
 func TestPace(t *testing.T) {
 	var p pace
 	now := time.Unix(1e9, 0)

@@ -72,8 +72,8 @@ func TestGroupModifyMovesPackets(t *testing.T) {
 	r.set(del, "In.members", r.key("In.members", 3), nil)
 }
 
-// MODIFY_INC adds members to a group, changes the status of members that it has, the
-// first one too, and removes members. The group's other members stay.
+// MODIFY_INC adds members to a group, changes the status of its members, including the
+// first one, and removes members. The group's other members stay.
 func TestGroupIncrements(t *testing.T) {
 	r := newRig(t)
 	r.set(ins, "In.dmac", r.key("In.dmac", 7), r.data("In.dmac", "copies", "group", 0))
@@ -121,8 +121,8 @@ func TestGroupIncrements(t *testing.T) {
 	leave(130)
 }
 
-// Subscribers learn which members of a group became active or inactive, if the table
-// and the subscription ask for it.
+// Subscribers are notified of members that became active or inactive, if the table and the
+// subscription request it.
 func TestSelectorNotifications(t *testing.T) {
 	r := newRig(t)
 	for member := range uint64(3) {

@@ -9,8 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// TestSlots: a set of nodes keeps their places when one leaves, and the next takes
-// the place that has become free.
+// TestSlots: when a node leaves a set, the others keep their places, and the next new node
+// takes the free place.
 func TestSlots(t *testing.T) {
 	var s slots
 	for _, c := range []struct {

@@ -13,10 +13,10 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// cuts calls f once for each element of each list in v, with that element removed,
-// and with members for each member of each object. where describes the removed part.
-// It keeps members that the server does not read. Of the elements of a list other
-// than actions, it cuts the members of the first.
+// cuts calls f once for each element of each list in v, with that element removed, and
+// with members also for each member of each object. where describes the removed part.
+// Members that the server does not read stay. In lists other than lists of actions, cuts
+// removes members only from the first element.
 func cuts(v any, where string, members bool, f func(where string)) {
 	fields, _ := v.(map[string]any)
 	for _, k := range slices.Sorted(maps.Keys(fields)) {
@@ -45,8 +45,8 @@ func cuts(v any, where string, members bool, f func(where string)) {
 	}
 }
 
-// TestSchemaThatLacks: a schema that lacks a field, an action or a part of one is
-// refused when it is loaded, or its tables can be read and written to.
+// TestSchemaThatLacks: a schema without a field, an action or a part of one is refused
+// when it is loaded, or its tables work.
 func TestSchemaThatLacks(t *testing.T) {
 	program, err := chipProgram()
 	if err != nil {

@@ -75,8 +75,8 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// TestScopeKept: a warm init without a hit leaves tables in their scopes, another
-// does not.
+// TestScopeKept: a warm init without a hit keeps the scopes of tables, another one does
+// not.
 func TestScopeKept(t *testing.T) {
 	r := newRig(t)
 	id := r.table("In.dmac").schema.ID
@@ -308,7 +308,7 @@ func TestBadUpdates(t *testing.T) {
 	}
 }
 
-// TestBadCalls: calls that are wrong as a whole.
+// TestBadCalls: the code and the message for calls that are invalid as a whole.
 func TestBadCalls(t *testing.T) {
 	r := newRig(t)
 	u := update(ins, r.entry("In.dmac", r.key("In.dmac", 1), r.data("In.dmac", "send", "port", 1)))
@@ -367,8 +367,8 @@ func TestBadCalls(t *testing.T) {
 	}
 }
 
-// TestWarmInit: a program that a client reads and sends back replaces itself; until
-// the end packets go through the old one.
+// TestWarmInit: a client reads a program and sends it back, which replaces the program by
+// itself. Until the end of the init, packets use the old instance.
 func TestWarmInit(t *testing.T) {
 	r := newRig(t)
 	r.set(ins, "In.dmac", r.key("In.dmac", 1), r.data("In.dmac", "send", "port", 2))

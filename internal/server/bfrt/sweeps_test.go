@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestSweeps: age advances in steps and stands still without them, and a new interval
-// starts a new step.
+// TestSweeps: age advances with the sweeps and stands still without them, and a new
+// interval starts a new sweep.
 func TestSweeps(t *testing.T) {
 	s := &sweeps{}
 	for _, c := range []struct {

@@ -72,8 +72,9 @@ func TestGetMember(t *testing.T) {
 	r.refused("a write", update(ins, r.entry(table, r.key(table, 8, 0), nil)), codes.Unimplemented, "read only")
 }
 
-// Groups take lists of equal length with members that exist, up to their size, which is at
-// most the program's. A group that entries lead to keeps a member in use.
+// Groups take lists of equal length with existing members, up to the size of the group,
+// which is at most the size in the program. A group that entries use keeps an active
+// member.
 func TestGroupRefusals(t *testing.T) {
 	r := newRig(t)
 	for id := range uint64(12) {
@@ -163,7 +164,8 @@ func TestEntriesByHandle(t *testing.T) {
 	}
 }
 
-// An entry is inserted or changed in one update. Other kinds of update have their reasons.
+// An update can insert an entry or change an existing one. Other kinds of update are
+// refused with a reason.
 func TestUpdatesOfEntries(t *testing.T) {
 	r := newRig(t)
 	entry := func(kind wire.Update_Type, port int) *wire.Update {
@@ -238,8 +240,8 @@ func TestRegisterParam(t *testing.T) {
 	total("the program's step again", 214)
 }
 
-// Rates and lengths of queues reach the switch: the rates of the queue that a number of a port
-// group means, if they are enabled.
+// Rates and lengths of queues take effect in the switch: the rates of the queue with a
+// number in a port group, if they are enabled.
 func TestQueues(t *testing.T) {
 	r := newRig(t)
 	const cfg, shaping, buffer = "tm.queue.sched_cfg", "tm.queue.sched_shaping", "tm.queue.buffer"
@@ -283,8 +285,8 @@ func TestQueues(t *testing.T) {
 	}
 }
 
-// A port's rate comes from two tables, of which either enables or changes it. A slow port
-// has packets that wait.
+// Two tables set the rate of a port: either of them enables or changes it. Packets wait at
+// a slow port.
 func TestPortRates(t *testing.T) {
 	r := newRig(t)
 	const port, rate = "tm.port.sched_cfg", "tm.port.sched_shaping"
@@ -422,8 +424,8 @@ func TestCopies(t *testing.T) {
 	copies("a group that is gone", 3, 0, 0, 0, 0)
 }
 
-// The counter of an entry is the sum over its pipes. A read without from_hw returns it as of
-// the last sync, and an update of all pipes sets the sum.
+// The counter of an entry is the sum over its pipes. A read without from_hw returns the
+// value at the last sync, and an update of all pipes sets the sum.
 func TestEntryCounters(t *testing.T) {
 	r := newRig(t)
 	key := r.key("In.dmac", 7)
@@ -465,8 +467,8 @@ func TestEntryCounters(t *testing.T) {
 	}
 }
 
-// A counter of packets and bytes keeps the one that an update leaves out, and its sum over the
-// pipes, in all pipes and in one.
+// An update of a counter of packets and bytes may set only one of the two; the other one,
+// and the sum over the pipes, stay. This holds in all pipes and in one.
 func TestPartsOfCounters(t *testing.T) {
 	r := newProgramRig(t, entries, gate.Limits{})
 	key := r.key("In.volumes", 9)
@@ -498,7 +500,7 @@ func TestPartsOfCounters(t *testing.T) {
 	counts("cleared", everywhere, 0, 0)
 }
 
-// In poll mode a client gives an entry its hit state when it adds it, too.
+// In poll mode a client can also set the hit state of an entry when it adds the entry.
 func TestHitStateOfNewEntries(t *testing.T) {
 	r := newRig(t)
 	r.must(r.write(everywhere, r.attribute("In.dmac", &wire.TableAttribute{Attribute: &wire.TableAttribute_IdleTable{IdleTable: &wire.IdleTable{Enable: true, IdleTableMode: wire.IdleTable_IDLE_TABLE_POLL_MODE}}})))

@@ -11,8 +11,7 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// TestUnserved: a part of BfRt that the switch does not serve refuses a request and
-// names itself.
+// TestUnserved: the error of an unsupported part of BfRt names the part.
 func TestUnserved(t *testing.T) {
 	r := newRig(t)
 	refused := func(what string, err error, word string) {

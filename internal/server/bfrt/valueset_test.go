@@ -8,9 +8,9 @@ import (
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
 
-// The target of a value set's entry must match the set's scopes. The cases are those
-// of open-p4studio's tna_pvs (a bare except hides its failures) and of the verify
-// functions in Intel's pipe_mgr_p4parser.c.
+// The target of a value set's entry must match the set's scopes. The cases come from
+// open-p4studio's tna_pvs (a bare except hides its failures) and from the verify functions
+// in Intel's pipe_mgr_p4parser.c.
 func TestValueSetScope(t *testing.T) {
 	const table, all = "InPrs.kinds", wire.AllPipes
 	predef := func(m wire.Mode_PredefinedMode) *wire.Mode { return &wire.Mode{Scope: &wire.Mode_Predef{Predef: m}} }
