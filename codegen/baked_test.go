@@ -140,7 +140,8 @@ func bakedOf(t *testing.T, m manifest.Manifest, table string) *manifest.Baked {
 	return nil
 }
 
-// TestShares: the draws are all shared out, whatever the size of the group.
+// TestShares: the draws are divided among the members without a remainder, for every size
+// of group.
 func TestShares(t *testing.T) {
 	v := &view{params: Params{Ports: MaxPaths}}
 	next := map[int]int{}

@@ -101,8 +101,8 @@ func wide(ip uint32) []byte {
 	return binary.BigEndian.AppendUint32(b, ip*0x9e3779b1)
 }
 
-// pass lets time go by: nothing, some us, about a flowlet's gap, or long; and
-// late in the run the 48 bits of the clock wrap.
+// pass advances time by nothing, by some us, by about a flowlet's gap, or by more. Late in
+// the run the 48-bit clock wraps.
 func (tr *rigTraffic) pass(progress float64) {
 	switch n := tr.IntN(40); {
 	case n < 8:

@@ -60,7 +60,8 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 }
 
-// startBMv2 runs a simple_switch with the program, where there is one.
+// startBMv2 runs a simple_switch with the program, or skips the test without
+// simple_switch.
 func startBMv2(b testing.TB, s *plan.Switch) registers.Access {
 	b.Helper()
 	path, err := exec.LookPath("simple_switch")

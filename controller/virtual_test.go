@@ -268,7 +268,7 @@ func (n *virtualNet) leave(s *virtualSwitch, port int, data []byte) {
 	n.flying = append(n.flying, flight{n.now + p.Delay, fabric.End{Node: p.Peer, Port: p.PeerPort}, data})
 }
 
-// settle lets time pass until no packet is on its way, and at least to a time.
+// settle advances time at least to a given time, and until no packet is in flight.
 func (n *virtualNet) settle(until time.Duration) {
 	for len(n.flying) > 0 {
 		slices.SortStableFunc(n.flying, func(a, b flight) int { return cmp.Compare(a.at, b.at) })

@@ -415,8 +415,7 @@ func FuzzDecodeModel(f *testing.F) {
 	})
 }
 
-// TestWide holds the 128 bits of high degrees, and of large coefficients, to the
-// numbers without end that they stand for.
+// TestWide compares the 128-bit sums of high degrees and large coefficients with big.Int.
 func TestWide(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	wide := 0

@@ -99,7 +99,8 @@ func TestTimerPacketWaits(t *testing.T) {
 	}
 }
 
-// A packet that recirculates without end is dropped after some seconds, with its port.
+// A packet that recirculates endlessly is dropped after some seconds, and its port is
+// reported.
 func TestTimerPacketEnds(t *testing.T) {
 	var ended dataplane.Ended
 	sw := waiting(t, false, dataplane.Options{Ended: func(e dataplane.Ended) { ended = e }})

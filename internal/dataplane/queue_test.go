@@ -136,8 +136,8 @@ func TestRecirculationBufferOverflows(t *testing.T) {
 	}
 }
 
-// On a port with a bit rate, each packet leaves when the previous one has been
-// sent, whatever the rate in packets.
+// On a port with a bit rate, each packet leaves when the previous one has been sent, for
+// any rate in packets.
 func TestQueueBitRate(t *testing.T) {
 	q := newQueues(1)
 	must(t, q.SetRate(1, -1, 1))

@@ -35,8 +35,8 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
 	return p.Config
 }
 
-// A program that sends packets round without end stops by itself, also if each
-// round doubles the packets, and reports the turns.
+// Packets that a program recirculates endlessly are dropped, even if each round doubles
+// them, and the turns are reported.
 func TestEndlessPackets(t *testing.T) {
 	const rounds = 500
 	for _, c := range []struct {

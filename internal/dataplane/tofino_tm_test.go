@@ -126,7 +126,7 @@ func TestRecirculationPorts(t *testing.T) {
 	}
 }
 
-// A packet that recirculates without end does not block a call.
+// A packet that recirculates endlessly does not block a call.
 func TestRecirculationForEver(t *testing.T) {
 	e := NewEngine(pipeProgram{ingress: prims(set(toPort3, 68), set("ig_h.a", bmv2.Op2("+", bmv2.FieldOf("ig_h", "a"), bmv2.HexInt(1, 0))))}.start(t, Options{}))
 	if got := sent(t, e, 5, "01020304", time.Second); got != "" {

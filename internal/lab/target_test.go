@@ -132,8 +132,8 @@ func TestPrinted(t *testing.T) {
 	}
 }
 
-// TestReasoned: an open choice or a quantity that cannot be compared is the verdict,
-// whatever was measured.
+// TestReasoned: an open choice or a quantity that cannot be compared determines the
+// verdict, regardless of the measurement.
 func TestReasoned(t *testing.T) {
 	runs := map[string][]float64{"drill": {10, 20, 30, 10, 21, 30}, "ecmp": {11, 22, 33, 20, 40, 60}, "rps": {10, 23, 30, 30, 60, 90}}
 	got := judged(t, `
@@ -221,9 +221,9 @@ func TestJudgeLevel(t *testing.T) {
 	}
 }
 
-// TestJudgeLevelOrder: an order of which neighbours differ by no more than one percent,
-// beyond the interval, and the others come as printed is not as printed; one that is
-// level but for neighbours which may well differ stays undecided.
+// TestJudgeLevelOrder: if some neighbours are level, within one percent including the
+// interval, and the others have the printed order, the verdict is: not as printed. If
+// neighbours may well differ, it is: undecided.
 func TestJudgeLevelOrder(t *testing.T) {
 	order := "\n - {name: a, metric: fct-mean, order: [drill, ecmp, rps], load: 0.5}"
 	for _, c := range []struct {

@@ -57,7 +57,7 @@ func TestMG1(t *testing.T) {
 	}
 }
 
-// incast lets hosts send to one, and returns the arrivals.
+// incast sends from several hosts to one, and returns the arrivals.
 func incast(t *testing.T, o Options, buffer fabric.Size) (n *Network, flows []*Flow) {
 	t.Helper()
 	n = newNetwork(t, fabric.LeafSpine{Leaves: 3, Spines: 2, Hosts: 8, Buffer: buffer, Links: fabric.Links{

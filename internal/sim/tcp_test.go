@@ -127,8 +127,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestTimeout lets nothing through for a while: the timer runs out after three
-// times 10 ms, and twice as long each time after that.
+// TestTimeout blocks all packets for a while: the timer expires after three times 10 ms,
+// and after twice as long each time from then on.
 func TestTimeout(t *testing.T) {
 	w, s, _, stats := tcpCable(usual(t, nil), 30*segment, false)
 	w.fate = func(p *Packet, n int) []time.Duration {
@@ -237,8 +237,8 @@ func TestDupAckThreshold(t *testing.T) {
 	}
 }
 
-// TestPatience lets five segments overtake one, three times. An adaptive sender
-// retransmits the first time, restores its window, and waits the other times.
+// TestPatience: five segments overtake one, three times. An adaptive sender retransmits
+// the first time, restores its window, and waits the other times.
 func TestPatience(t *testing.T) {
 	for _, c := range []struct {
 		most     int

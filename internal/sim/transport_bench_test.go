@@ -10,9 +10,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
-// BenchmarkTransport measures packet-hops with hosts that talk by each
-// transport, on a leaf–spine of 32 hosts with 64 flows without end that change
-// leaf.
+// BenchmarkTransport measures packet-hops with each transport, on a leaf–spine of 32 hosts
+// with 64 endless flows between the leaves.
 func BenchmarkTransport(b *testing.B) {
 	for _, c := range transports {
 		b.Run(fmt.Sprint(c.transport), func(b *testing.B) {

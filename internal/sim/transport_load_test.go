@@ -54,8 +54,8 @@ const (
 	loadRTT   = 2 * (2*time.Microsecond + 2*10*time.Microsecond + 2*time.Microsecond)
 )
 
-// offer sends web search flows between leaves for 50 ms at a share of the
-// hosts' rate, and lets all of them finish.
+// offer sends web search flows between leaves for 50 ms at a share of the hosts' rate, and
+// waits until all of them finish.
 func offer(t *testing.T, transport Transport, scheme model.Config, o Options, load float64) *loaded {
 	t.Helper()
 	n := newNetwork(t, fabric.LeafSpine{Leaves: 2, Spines: 4, Hosts: loadHosts / 2, Buffer: 9e6, Links: fabric.Links{

@@ -253,8 +253,7 @@ func TestOnlyTheLostIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestNoAllocation sends without allocating once the pools are full: a packet
-// costs nothing but time.
+// TestNoAllocation: sending allocates nothing once the pools are full.
 func TestNoAllocation(t *testing.T) {
 	leftToPlainRun(t)
 	for _, c := range transports {
@@ -273,16 +272,15 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// TestMG1PS holds flows that share a NIC against the theory of processor
-// sharing: whatever the distribution of their sizes, on average each takes
-// 1/(1-ρ) times its time alone.
+// TestMG1PS compares flows that share a NIC with the theory of processor sharing: for any
+// distribution of sizes, each flow takes on average 1/(1-ρ) times its time alone.
 func TestMG1PS(t *testing.T) {
 	leftToPlainRun(t)
 	const load, rate, short, long, shorts = 0.6, 1e9, 20, 200, 0.9
 	n := newNetwork(t, fabric.LeafSpine{Leaves: 2, Spines: 1, Hosts: 1, Links: fabric.Links{HostRate: rate, Rate: 10 * rate}},
 		model.Config{Granularity: "flow", Signal: "none", Choice: "hash"}, Options{})
 	random := stream(1, "arrivals")
-	tuning := &Tuning{Window: 1000} // nothing but the NIC holds a flow back
+	tuning := &Tuning{Window: 1000} // only the NIC limits a flow
 	alone := func(segments float64) float64 { return segments * 1514 * 8 / rate * float64(time.Second) }
 	transit := alone(1) + 2*alone(0.1) // of a packet, behind the NIC
 	mean := shorts*short + (1-shorts)*long

@@ -39,8 +39,8 @@ func register(name string, width int, unit manifest.Unit, kind manifest.Kind) ma
 	return r
 }
 
-// Numbers are plain, or times in microseconds, whatever the register's unit, offset and
-// position in the cell.
+// Numbers are plain, or times in microseconds, for any unit, offset and position of the
+// cell.
 func TestNumber(t *testing.T) {
 	offset := register("r", 16, manifest.Packets, manifest.Count)
 	offset.Offset = 3

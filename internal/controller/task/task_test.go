@@ -64,8 +64,8 @@ func array(t *testing.T, r manifest.Register) *registers.Array {
 	return list[0]
 }
 
-// Frames have the fields of the header one after the other, with the values that they
-// carry or the manifest's. Numbers that do not fit are refused; sequence numbers wrap.
+// The fields of a frame's header are adjacent, with the given values or the manifest's.
+// Numbers that do not fit are refused; sequence numbers wrap.
 func TestFrame(t *testing.T) {
 	header := &manifest.Header{Name: "probe", EtherType: 0x9999, Fields: []manifest.HeaderField{
 		{Name: "kind", Width: 4, Value: 5},

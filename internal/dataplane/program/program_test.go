@@ -243,7 +243,7 @@ func TestEngines(t *testing.T) {
 	}
 }
 
-// Both engines stop a control without end.
+// Both engines stop an endless control.
 func TestEndlessLoops(t *testing.T) {
 	c := config(t, "", "m.x = 1;")
 	c.Pipelines[0].ActionCalls = nil

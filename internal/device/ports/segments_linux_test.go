@@ -154,8 +154,8 @@ func TestCompleteChecksum(t *testing.T) {
 	}
 }
 
-// Whatever header comes with a packet, the splitter answers without a panic, and passes on no packet
-// of which it does not know the parts.
+// For any header in front of a packet, the splitter does not panic, and forwards only
+// packets whose parts it knows.
 func TestSplitRefuses(t *testing.T) {
 	whole, tcp := segment{payload: random(3000)}.bytes()
 	for _, h := range []packetHeader{

@@ -94,7 +94,7 @@ func TestDigestOfTables(t *testing.T) {
 	}
 }
 
-// Processes of a machine have the same place, which names its boot and the PID namespace.
+// Processes on a machine have the same place: a name for its boot and the PID namespace.
 func TestPlace(t *testing.T) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -62,7 +62,7 @@ func TestAtomic(t *testing.T) {
 	}
 }
 
-// TestAtomicEmpty: switches that held nothing hold nothing but the program.
+// TestAtomicEmpty: after a rollback, switches that were empty hold only the program.
 func TestAtomicEmpty(t *testing.T) {
 	p := planFor(t, "drill+rlb", preset(t, "qall"))
 	f, refuse := refuser()

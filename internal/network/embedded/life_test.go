@@ -160,7 +160,7 @@ func killController(t *testing.T, p *plan.Plan, at int64) {
 		t.Fatal(err)
 	}
 	c.Deploy(ctx)
-	c.Close() // the connections break, whatever is under way
+	c.Close() // the connections break during any operation
 	f.left.Store(1 << 40)
 	deploy(t, p, f, controller.DeployOptions{})
 	settled(t, p, f)

@@ -51,8 +51,8 @@ func TestNotPrimary(t *testing.T) {
 	deploy(t, p, to, controller.DeployOptions{Election: primary.ElectionID{High: 2}, Takeover: true})
 }
 
-// TestTakeover: a takeover succeeds, and the previous primary leaves the switches
-// alone from then on.
+// TestTakeover: a takeover succeeds, and the previous primary no longer changes the
+// switches.
 func TestTakeover(t *testing.T) {
 	p := planFor(t, "ecmp", preset(t, "qall"))
 	other := planFor(t, "ecmp", preset(t, "qall").Fail(39))
@@ -90,8 +90,8 @@ func (h toldHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
 
 func (h toldHandler) WithGroup(string) slog.Handler { return h }
 
-// TestBackup: a backup waits until the primary disconnects, whatever their election
-// ids, and reports it. Then it manages the switches and writes only differences.
+// TestBackup: a backup waits until the primary disconnects, for any election ids, and
+// reports it. Then it manages the switches and writes only differences.
 func TestBackup(t *testing.T) {
 	p := planFor(t, "ecmp", preset(t, "qall"))
 	for name, id := range map[string]primary.ElectionID{"same id": {Low: 1}, "smaller id": {Low: 1}, "larger id": {Low: 50}, "largest id": {High: 7}} {

@@ -76,8 +76,8 @@ func TestPlanErrors(t *testing.T) {
 	}
 }
 
-// TestUnknownWords: the plan warns of a table, a register or a group that it has to leave
-// empty because it is not described.
+// TestUnknownWords: planning fails and names a table, register or group without a known
+// purpose, instead of leaving it empty.
 func TestUnknownWords(t *testing.T) {
 	qall := preset(t, "qall")
 	for name, change := range map[string]func(*manifest.Manifest){

@@ -90,7 +90,7 @@ func TestTextIsStable(t *testing.T) {
 	}
 }
 
-// The text must parse to the same message, whatever bytes are in it.
+// The text must parse to the same message, for any bytes in it.
 func FuzzText(f *testing.F) {
 	f.Add("a.b", []byte("\x00\xff\"'\\\n\r\t\x7f é"), uint32(7))
 	f.Fuzz(func(t *testing.T, name string, value []byte, id uint32) {

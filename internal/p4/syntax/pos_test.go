@@ -2,8 +2,8 @@ package syntax
 
 import "testing"
 
-// TestLinesOfSource: lines are found in any order, whatever they end in, and also
-// where #line has renamed the text.
+// TestLinesOfSource: lines are found in any order, with any line ends, and where #line
+// renames the text.
 func TestLinesOfSource(t *testing.T) {
 	s := newSource("a.p4", "one\r\n\ntwo\nlast", Pos{})
 	for _, s := range []*source{s, s.renamed("b.p4", 7)} {

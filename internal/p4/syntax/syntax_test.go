@@ -215,7 +215,7 @@ func checkErrors(t *testing.T, fsys fstest.MapFS, name string) {
 	}
 }
 
-// TestWideTree prints a tree as deep as the parser lets one become.
+// TestWideTree prints a tree of the greatest depth that the parser allows.
 func TestWideTree(t *testing.T) {
 	text := "const int a = 1" + strings.Repeat(" + 1", maxChain) + ";\n" +
 		"void f() { " + strings.Repeat("if (x) {} else ", maxChain) + "{} }\n" +

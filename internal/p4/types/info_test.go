@@ -298,8 +298,8 @@ func TestInfoOnErrors(t *testing.T) {
 	}
 }
 
-// FuzzCheck feeds programs to the checker; whatever parses must be checked
-// without a panic.
+// FuzzCheck passes programs to the checker, which must not panic on any program that
+// parses.
 func FuzzCheck(f *testing.F) {
 	archives, err := os.ReadDir("testdata")
 	if err != nil {

@@ -437,8 +437,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// The shares of paths by their levels are cumulated, of all but the last path. Without
-// weights, the paths of level Zero share equally, and without them all paths.
+// The shares of paths by their levels are cumulative, for all but the last path. Without
+// weights, the paths of level Zero have equal shares; without such paths, all paths have.
 func TestEnds(t *testing.T) {
 	for _, test := range []struct {
 		baked  manifest.Baked

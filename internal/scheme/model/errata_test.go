@@ -174,8 +174,8 @@ func TestQDAPSStarUnmeasured(t *testing.T) {
 	}
 }
 
-// QDAPS* must not let a packet overtake the one before it after that has left
-// the switch.
+// QDAPS* must not let a packet overtake the flow's previous packet after that has left the
+// switch.
 func TestQDAPSStarKeepsOrderInFlight(t *testing.T) {
 	r := newRig(t, scheme{"qdaps-star", codegen.Params{Ports: 2, StatePath: "shared"}}, 5)
 	g := groupOf(2)

@@ -328,8 +328,8 @@ func (r *rig) compareWarning(b []byte, p model.Packet) {
 	}
 }
 
-// passProbe lets a probe along a path pass. Of its bytes RLB counts none, and it
-// knows where the probe came in unless packets recirculate.
+// passProbe sends a probe along a path. RLB counts none of its bytes, and knows its input
+// port unless packets recirculate.
 func (r *rig) passProbe(in, port int) {
 	r.t.Helper()
 	r.probed++

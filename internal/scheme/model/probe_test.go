@@ -67,7 +67,7 @@ func (r *rig) flood(p model.Probe, port int) {
 	}
 }
 
-// learnPath lets a probe of PDLB, Hermes or RLB come back along a path.
+// learnPath returns a probe of PDLB, Hermes or RLB along a path.
 func (r *rig) learnPath(n model.PathNews) {
 	r.t.Helper()
 	r.probed++
@@ -94,8 +94,8 @@ func (r *rig) learnPath(n model.PathNews) {
 	r.model.LearnPath(n, r.wrapped())
 }
 
-// heed lets a CNM arrive from the switch behind a port. With relays it may go on to
-// one more switch; heed returns the port by which it does, or -1.
+// heed delivers a CNM from the switch behind a port. With relays it may be forwarded to
+// one more switch; heed returns the port for it, or -1.
 func (r *rig) heed(port int, n model.Notice, hold model.Time) (to int) {
 	r.t.Helper()
 	b := append(make([]byte, 12), 0x88, 0xB5, byte(n), 0, 1, 0, 0, 0, 0)

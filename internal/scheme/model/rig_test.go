@@ -591,7 +591,7 @@ func (r *rig) measure(port, met int, at model.Time) {
 	r.leave(port, met, 100)
 }
 
-// measureLen lets a packet of a length leave an idle port.
+// measureLen sends a packet of a given length from an idle port.
 func (r *rig) measureLen(port, bytes int) {
 	r.t.Helper()
 	r.leave(port, 0, bytes)

@@ -322,7 +322,7 @@ func TestTriggersInTime(t *testing.T) {
 	if want := []time.Duration{300, 312, 324, 350, 362, 374, 600, 612}; !slices.Equal(got, want) {
 		t.Errorf("packets at %d µs, want %d", got, want)
 	}
-	// A generator that is late does not catch up without end.
+	// A generator that is late does not catch up endlessly.
 	if list, _, _ := g.due(time.Hour); len(list) > dueLimit {
 		t.Errorf("%d packets at once, want at most %d", len(list), dueLimit)
 	}

@@ -192,10 +192,9 @@ func TestMutualTLS(t *testing.T) {
 	}
 }
 
-// TestFight lets two controllers take mastership from each other and write, a
-// third one read, clients disconnect at arbitrary points, and configs be
-// pushed, all under traffic. No acknowledged entry may be lost, and nothing may
-// hang. It also exercises the race detector.
+// TestFight: two controllers take mastership from each other and write, a third one reads,
+// clients disconnect at random, and configs are pushed, all under traffic. No acknowledged
+// entry may be lost, and nothing may deadlock.
 func TestFight(t *testing.T) {
 	s := configured(t)
 	r := s.rig

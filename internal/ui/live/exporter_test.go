@@ -126,9 +126,8 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
-// TestDashboard holds that docs/grafana.json asks for nothing that a scrape
-// does not have: names of metrics, and of labels in selections, groupings and
-// legends.
+// TestDashboard: docs/grafana.json only uses metrics and labels that a scrape contains, in
+// selections, groupings and legends.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/grafana.json")
 	if err != nil {

@@ -187,7 +187,7 @@ func (p *player) send(msg tea.Msg) {
 	p.follow(cmd)
 }
 
-// step lets the source answer.
+// step makes the source answer.
 func (p *player) step() {
 	if p.next == nil {
 		return
@@ -248,7 +248,7 @@ func TestAnySize(t *testing.T) {
 	}
 }
 
-// TestSourceFails holds that the error of a source ends the watching.
+// TestSourceFails: an error of the source ends the watch.
 func TestSourceFails(t *testing.T) {
 	broken := errors.New("broken")
 	p := &player{t: t, screen: newScreen(t.Context(), &fakeSource{switches: 1, n: 1, err: broken}, Options{NoColor: true})}
@@ -260,8 +260,8 @@ func TestSourceFails(t *testing.T) {
 	}
 }
 
-// TestPausedAsksForNothing holds that virtual time stands still in a pause, and
-// that the frame that was under way is not lost.
+// TestPausedAsksForNothing: virtual time stands still in a pause, and the frame in
+// progress is not lost.
 func TestPausedAsksForNothing(t *testing.T) {
 	source := &fakeSource{switches: 1, n: 9}
 	p := &player{t: t, screen: newScreen(t.Context(), source, Options{NoColor: true})}

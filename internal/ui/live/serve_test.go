@@ -53,7 +53,7 @@ func say(t *testing.T, address, text string) net.Conn {
 	return c
 }
 
-// TestFault: a request that panics ends no more than its connection.
+// TestFault: a request that panics ends only its connection.
 func TestFault(t *testing.T) {
 	log.SetOutput(io.Discard)
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })
