@@ -177,10 +177,8 @@ func (a *Axis) span(values func(yield func(float64))) span {
 		see(0)
 	}
 	switch {
-	case s.low > s.high && a.Log:
+	case s.low > s.high: // a logarithmic axis without positive values
 		s.low, s.high = 0.1, 10
-	case s.low > s.high:
-		s.low, s.high = 0, 1
 	case s.low == s.high && a.Log:
 		s.low, s.high = s.low/2, s.high*2
 	case s.low == s.high:

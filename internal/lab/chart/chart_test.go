@@ -128,6 +128,48 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+// TestSpans: an axis shows all values, zero unless it is logarithmic, and its limits.
+func TestSpans(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		axis      Axis
+		values    []float64
+		low, high float64
+	}{
+		{Axis{}, nil, -0.5, 0.5 + 0.04},
+		{Axis{}, []float64{nan, inf}, -0.5, 0.5 + 0.04},
+		{Axis{}, []float64{2, 4}, 0, 4 * 1.04},
+		{Axis{}, []float64{-2, -4}, -4, 0 + 0.04*4},
+		{Axis{High: 5}, []float64{2, 4}, 0, 5},
+		{Axis{High: 5}, []float64{2, 6}, 0, 6 * 1.04},
+		{Axis{Low: 1, High: 5}, []float64{2, 4}, 1, 5},
+		{Axis{Low: -1}, []float64{2, 4}, -1, 4 + 0.04*5},
+		{Axis{Log: true}, nil, 0.1, 10},
+		{Axis{Log: true}, []float64{-1, 0, 3}, 1.5, 6},
+		{Axis{Log: true}, []float64{1, 3}, 1, 3},
+		{Axis{Names: []string{"a", "b", "c"}}, []float64{7}, -0.5, 2.5},
+	} {
+		s := c.axis.span(func(yield func(float64)) {
+			for _, v := range c.values {
+				yield(v)
+			}
+		})
+		if math.Abs(s.low-c.low) > 1e-12 || math.Abs(s.high-c.high) > 1e-12 || s.log != (c.axis.Log && c.axis.Names == nil) {
+			t.Errorf("%+v with %v: %+v, want %g to %g", c.axis, c.values, s, c.low, c.high)
+		}
+	}
+	for v, want := range map[float64]string{0: "0", 9999999: "9999999", 1e7: "1e+07", -1e7: "-1e+07", 1e-4: "0.0001", 9e-5: "9e-05", 0.1 + 0.2: "0.3"} {
+		if got := label(v); got != want {
+			t.Errorf("%g is labelled %s, want %s", v, got, want)
+		}
+	}
+	for tint, want := range map[int]int{-1: 0, 0: 0, 7: 7, 8: 0, 12: 4} {
+		if got := (Series{Tint: tint}).Colour(); got != want {
+			t.Errorf("tint %d has colour %d, want %d", tint, got, want)
+		}
+	}
+}
+
 func TestCSV(t *testing.T) {
 	want := "series,load,fct (ms),ci95\na,0.2,1,0.1\na,0.4,2,0.2\na,0.6,4,5\nb,0.2,1,\nb,0.4,,\nb,0.6,3,\n"
 	if got := string(charts()[0].CSV()); got != want {

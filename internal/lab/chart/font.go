@@ -43,14 +43,8 @@ func winAnsi(b int) rune {
 func advance(r rune) int {
 	var buf sfnt.Buffer
 	f := goFont()
-	i, err := f.GlyphIndex(&buf, r)
-	if err != nil {
-		return 0
-	}
-	w, err := f.GlyphAdvance(&buf, i, fixed.I(1000), font.HintingNone)
-	if err != nil {
-		return 0
-	}
+	i, _ := f.GlyphIndex(&buf, r) // the embedded font is valid
+	w, _ := f.GlyphAdvance(&buf, i, fixed.I(1000), font.HintingNone)
 	return w.Round()
 }
 
@@ -82,7 +76,8 @@ func fontObjects(first int, used string) []string {
 	}
 }
 
-// outlines returns the font's file with the outlines of unused glyphs zeroed.
+// outlines returns the font's file with the outlines of unused glyphs zeroed. The font has
+// 16-bit offsets, and no glyph consists of other glyphs.
 func outlines(used string) []byte {
 	data := bytes.Clone(goregular.TTF)
 	table := func(tag string) []byte {
@@ -97,28 +92,12 @@ func outlines(used string) []byte {
 		panic("the font has no table " + tag)
 	}
 	loca, glyf := table("loca"), table("glyf")
-	long := binary.BigEndian.Uint16(table("head")[50:]) == 1
-	offset := func(i int) int {
-		if long {
-			return int(binary.BigEndian.Uint32(loca[4*i:]))
-		}
-		return 2 * int(binary.BigEndian.Uint16(loca[2*i:]))
-	}
+	offset := func(i int) int { return 2 * int(binary.BigEndian.Uint16(loca[2*i:])) }
 	keep := map[int]bool{0: true}
-	var add func(i int)
-	add = func(i int) {
-		if keep[i] {
-			return
-		}
-		keep[i] = true
-		for _, part := range components(glyf[offset(i):offset(i+1)]) {
-			add(part)
-		}
-	}
 	var buf sfnt.Buffer
 	for _, r := range used {
 		if i, err := goFont().GlyphIndex(&buf, r); err == nil {
-			add(int(i))
+			keep[int(i)] = true
 		}
 	}
 	for i := range goFont().NumGlyphs() {
@@ -127,31 +106,4 @@ func outlines(used string) []byte {
 		}
 	}
 	return data
-}
-
-// components returns the glyphs that make up a composite glyph such as é.
-func components(glyph []byte) (parts []int) {
-	if len(glyph) < 12 || int16(binary.BigEndian.Uint16(glyph)) >= 0 {
-		return nil
-	}
-	const words, scale, more, twoScales, matrix = 1, 8, 0x20, 0x40, 0x80
-	for at := 10; ; {
-		flags := binary.BigEndian.Uint16(glyph[at:])
-		parts = append(parts, int(binary.BigEndian.Uint16(glyph[at+2:])))
-		at += 6
-		if flags&words != 0 {
-			at += 2
-		}
-		switch {
-		case flags&scale != 0:
-			at += 2
-		case flags&twoScales != 0:
-			at += 4
-		case flags&matrix != 0:
-			at += 8
-		}
-		if flags&more == 0 {
-			return parts
-		}
-	}
 }

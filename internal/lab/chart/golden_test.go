@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,6 +33,11 @@ func more() []*Chart {
 		{Name: "cloud", Wide: true, X: Axis{Label: "x", Low: -1, High: 3}, Y: Axis{Label: "y", Log: true}, Series: []Series{
 			{Label: "points", Kind: Cloud, X: list(30, func(i int) float64 { return float64(i) / 10 }), Y: list(30, func(i int) float64 { return float64(1 + i*i) })},
 			{Label: "fit", X: []float64{0, 1, 2}, Y: []float64{1, 100, 800}, Half: []float64{0, 10, 900}},
+		}},
+		{Name: "legend", X: Axis{Label: "x"}, Series: []Series{
+			{Label: "a scheme with a name of more than thirty letters", Kind: Points, X: []float64{1, 2, 3}, Y: []float64{1, math.NaN(), 2e7}, Half: []float64{0.5, 1, 2}},
+			{Label: "another scheme with such a name", Kind: Hollow, Tint: 2, X: []float64{1, 2}, Y: []float64{math.NaN(), 1e7}},
+			{Label: "a third one, on a line of its own", Kind: Bars, Tint: 3, X: []float64{2}, Y: []float64{-1e6}}, {Label: "b", Tint: 12, X: []float64{1, 2}, Y: []float64{1e7, 1e6}},
 		}},
 		{Name: "groups", X: Axis{Names: []string{"a", "b", "c"}}, Y: Axis{Label: "ms", High: 10}, Series: []Series{
 			{Label: "first", Kind: Bars, X: []float64{0, 1, 2}, Y: []float64{3, 5, 10}, Half: []float64{1, 0.5, 2}}, {Label: "second", Kind: Bars, Tint: 1, X: []float64{0, 1, 2}, Y: []float64{4, 0, 12}},

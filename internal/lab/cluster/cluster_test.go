@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,6 +101,8 @@ func TestStates(t *testing.T) {
 	for text, want := range map[string]State{
 		"": {Gone: true},
 		`{"spec":{"completions":5},"status":{"active":3,"ready":2,"succeeded":1,"failedIndexes":"4"}}`:                                                          {Pending: 1, Running: 2, Done: 1, Failed: 1},
+		`{"spec":{"completions":5},"status":{"ready":1,"conditions":[{"type":"Failed","status":"False"},{"type":"Suspended","status":"True"}]}}`:                {Pending: 4, Running: 1},
+		`{"spec":{"completions":5},"status":{"ready":1,"succeeded":2,"conditions":[{"type":"Failed","status":"True","reason":"DeadlineExceeded"}]}}`:            {Done: 2, Failed: 3, Reason: "DeadlineExceeded"},
 		`{"spec":{"completions":5},"status":{"succeeded":5,"conditions":[{"type":"Complete","status":"True"}]}}`:                                                {Done: 5},
 		`{"spec":{"completions":9},"status":{"succeeded":5,"failedIndexes":"1,3-5","conditions":[{"type":"Failed","status":"True","reason":"FailedIndexes"}]}}`: {Done: 5, Failed: 4, Reason: "FailedIndexes"},
 	} {
@@ -132,6 +135,144 @@ func TestSubmitted(t *testing.T) {
 		if _, err := Submitted(c.scheduler, c.namespace, c.id); (err == nil) != c.good {
 			t.Errorf("%+v: %v", c, err)
 		}
+	}
+}
+
+// TestManifest compares whole manifests: with all options, and with none.
+func TestManifest(t *testing.T) {
+	const head = `apiVersion: batch/v1
+kind: Job
+metadata:
+  name: p4lb-demo-1a2b3c4d
+%s  labels: {app.kubernetes.io/name: p4lb}
+spec:
+  completionMode: Indexed
+  completions: 3
+  parallelism: 3
+  backoffLimitPerIndex: 3
+  maxFailedIndexes: 3
+  podFailurePolicy:
+    rules:
+      - action: Ignore # draining a node is not a failure
+        onPodConditions: [{type: DisruptionTarget}]
+  template:
+    metadata:
+      labels: {app.kubernetes.io/name: p4lb}
+    spec:
+      restartPolicy: Never
+      activeDeadlineSeconds: 5401
+      containers:
+        - name: p4lb
+          image: "registry/p4lb:1"
+          command:
+            - "lab"
+            - "it's \"x\""
+          resources:
+            requests: {cpu: "2", memory: %s}
+            limits: {memory: %s}
+%s`
+	j := small()
+	j.Image, j.Command = "registry/p4lb:1", []string{"lab", `it's "x"`}
+	if d := cmp.Diff(fmt.Sprintf(head, "", "301Mi", "301Mi", ""), kubernetes{}.Text(j)); d != "" {
+		t.Error(d)
+	}
+	j.Namespace, j.Secret, j.Volume, j.Mount, j.Memory = "net", "keys", "claim", "/shared", 300<<20
+	const tail = `          envFrom: [{secretRef: {name: keys}}]
+          volumeMounts: [{name: shared, mountPath: "/shared"}]
+      volumes: [{name: shared, persistentVolumeClaim: {claimName: claim}}]
+`
+	if d := cmp.Diff(fmt.Sprintf(head, "  namespace: net\n", "300Mi", "300Mi", tail), kubernetes{}.Text(j)); d != "" {
+		t.Error(d)
+	}
+	j.Memory, j.Time = 300<<20, 50*time.Hour+time.Minute
+	if text := (slurm{}).Text(j); !strings.Contains(text, "#SBATCH --mem=300M\n#SBATCH --time=2-02:01:00\n") || strings.Contains(text, "partition") || strings.Contains(text, "account") {
+		t.Errorf("no limits of 300 MB and 50 hours in\n%s", text)
+	}
+}
+
+// TestCalls checks the commands of schedulers, with stand-ins for their tools that
+// record the arguments and print a file.
+func TestCalls(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	for _, tool := range []string{"squeue", "scancel", "sbatch", "kubectl"} {
+		script := "#!/bin/sh\necho " + tool + " \"$@\" >> " + dir + "/calls\ncat " + dir + "/answer >&2 2>/dev/null && exit 1\ncat " + dir + "/" + tool + ".out 2>/dev/null\nexit 0\n"
+		if err := os.WriteFile(filepath.Join(dir, tool), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls := func() string {
+		text, _ := os.ReadFile(filepath.Join(dir, "calls"))
+		os.Remove(filepath.Join(dir, "calls"))
+		return string(text)
+	}
+	ctx, s := t.Context(), slurm{}
+	put("sbatch.out", "17;cluster\n")
+	if id, err := s.Submit(ctx, small()); err != nil || id != "17" || calls() != "sbatch --parsable\n" {
+		t.Errorf("submitted as %q, %v", id, err)
+	}
+	put("squeue.out", "RUNNING|None\nPENDING|Priority\n")
+	if state, err := s.State(ctx, "17"); err != nil || state != (State{Running: 1, Pending: 1}) || calls() != "squeue --noheader --array --jobs=17 --format=%T|%r\n" {
+		t.Errorf("%+v, %v", state, err)
+	}
+	if err := s.Cancel(ctx, "17"); err != nil || calls() != "scancel 17\n" {
+		t.Error(err)
+	}
+	put("answer", "slurm_load_jobs error: Invalid job id specified\n")
+	if state, err := s.State(ctx, "17"); err != nil || !state.Gone {
+		t.Errorf("a job that Slurm has forgotten: %+v, %v", state, err)
+	}
+	if err := s.Cancel(ctx, "17"); err != nil {
+		t.Errorf("cancelling a job that Slurm has forgotten: %v", err)
+	}
+	put("answer", "no controller\n")
+	if state, err := s.State(ctx, "17"); err == nil || err.Error() != "squeue: no controller" || state.Gone {
+		t.Errorf("%+v, %v", state, err)
+	}
+	if err := s.Cancel(ctx, "17"); err == nil || err.Error() != "scancel: no controller" {
+		t.Error(err)
+	}
+	put("answer", "")
+	if err := s.Cancel(ctx, "17"); err == nil || err.Error() != "scancel: exit status 1" {
+		t.Errorf("a failure without a message: %v", err)
+	}
+	os.Remove(filepath.Join(dir, "answer"))
+	calls()
+
+	k := kubernetes{namespace: "net"}
+	const get, remove, create = "kubectl --namespace net get job p4lb-demo-1a2b3c4d --ignore-not-found -o json\n",
+		"kubectl --namespace net delete job p4lb-demo-1a2b3c4d --ignore-not-found --cascade=foreground --wait=true\n", "kubectl --namespace net create -f -\n"
+	if id, err := k.Submit(ctx, small()); err != nil || id != small().Name || calls() != get+create {
+		t.Errorf("submitted as %q, %v", id, err)
+	}
+	put("kubectl.out", `{"spec":{"completions":3},"status":{"succeeded":3,"conditions":[{"type":"Complete","status":"True"}]}}`)
+	if _, err := k.Submit(ctx, small()); err != nil || calls() != get+remove+create {
+		t.Errorf("a finished job is not replaced: %v", err)
+	}
+	put("kubectl.out", `{"spec":{"completions":3},"status":{"ready":1,"succeeded":2}}`)
+	if _, err := k.Submit(ctx, small()); err == nil || err.Error() != "job p4lb-demo-1a2b3c4d exists (1 running, 2 done): cancel it with lab cancel" || calls() != get {
+		t.Errorf("a running job: %v", err)
+	}
+	if err := k.Cancel(ctx, small().Name); err != nil || calls() != remove {
+		t.Error(err)
+	}
+	put("answer", "forbidden\n")
+	if _, err := k.Submit(ctx, small()); err == nil || err.Error() != "kubectl: forbidden" || calls() != get {
+		t.Errorf("an unreachable server: %v", err)
+	}
+	if err := k.Cancel(ctx, small().Name); err == nil || err.Error() != "kubectl: forbidden" {
+		t.Error(err)
+	}
+	os.Remove(filepath.Join(dir, "answer"))
+	calls()
+	if _, err := (kubernetes{}).State(ctx, "a"); err != nil || calls() != "kubectl get job a --ignore-not-found -o json\n" {
+		t.Error("the namespace is not the default one")
 	}
 }
 

@@ -72,6 +72,7 @@ func TestCSVErrors(t *testing.T) {
 		{"\n\negress_traffic,occupancy\n", "obs.csv:3: no column dequeue_interval: the columns are egress_traffic, occupancy"},
 		{"occupancy," + head, "obs.csv:1: two columns occupancy"},
 		{head + "1,2,3\n1,2\n", "obs.csv:3: 2 fields, but line 1 names 3 columns"},
+		{head + "1\n", "obs.csv:2: 1 field, but line 1 names 3 columns"},
 		{head + "1,2,3,4\n", "obs.csv:2: 4 fields, but line 1 names 3 columns"},
 		{head + "1,2,3\n10,x7,3\n", `obs.csv:3:4: occupancy: "x7" is not a number`},
 		{head + "1,2,\"0x1p4\"\n", `obs.csv:2:5: dequeue_interval: "0x1p4" is not a number`},
@@ -93,6 +94,9 @@ func TestCSVErrors(t *testing.T) {
 	broken := io.MultiReader(strings.NewReader(head+"1,2,3\n1,"), iotest.ErrReader(want))
 	if _, err := Read(t.Context(), File{"x", broken}, Options{}, &rows); !errors.Is(err, want) {
 		t.Errorf("got %v", err)
+	}
+	if src, err := Read(t.Context(), File{"x", iotest.ErrReader(want)}, Options{}, &rows); !errors.Is(err, want) || src.Rows != 0 {
+		t.Errorf("a header that cannot be read: %+v, %v", src, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -184,6 +188,69 @@ func TestParquet(t *testing.T) {
 	for i, r := range list(&got) {
 		if w := want[i]; r.Y != w.Y || r.T != w.T || math.Abs(r.L-w.L) > 1e-9 || math.IsNaN(r.L) != math.IsNaN(w.L) {
 			t.Fatalf("row %d: got %v, want %v", i, r, w)
+		}
+	}
+}
+
+// TestParquetTypes reads integers and floating-point numbers of all widths, beside
+// structures, in pages of both versions that end at different rows.
+func TestParquetTypes(t *testing.T) {
+	type row struct {
+		In struct {
+			A, B int64
+		} `parquet:"in"`
+		L int32   `parquet:"occupancy,dict"`
+		T int16   `parquet:"dequeue_interval"`
+		Y uint8   `parquet:"-"`
+		F float32 `parquet:"egress_traffic,optional"`
+	}
+	for version := 1; version <= 2; version++ {
+		for _, codec := range []parquet.WriterOption{parquet.Compression(&parquet.Uncompressed), parquet.Compression(&parquet.Gzip), parquet.Compression(&parquet.Zstd)} {
+			var b bytes.Buffer
+			w := parquet.NewGenericWriter[row](&b, codec, parquet.DataPageVersion(version), parquet.PageBufferSize(300))
+			var want []fitting.Row
+			for i := range 300 {
+				r := row{L: int32(i % 101), T: int16(i * 7), F: float32(i) / 2}
+				if _, err := w.Write([]row{r}); err != nil {
+					t.Fatal(err)
+				}
+				if want = append(want, fitting.Row{Y: float64(r.F), L: float64(r.L), T: float64(r.T)}); i%3 == 0 && r.F == 0 {
+					want[i].Y = math.NaN() // zero values of optional columns are null
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			var got fitting.Rows
+			if _, err := Read(t.Context(), File{"x", bytes.NewReader(b.Bytes())}, Options{FullQueue: 255}, &got); err != nil || !same(list(&got), want) {
+				t.Errorf("version %d: %v, %d rows", version, err, got.Len())
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := Read(ctx, File{"x", bytes.NewReader(b.Bytes())}, Options{FullQueue: 255}, &got); !errors.Is(err, context.Canceled) {
+				t.Errorf("cancelled: %v", err)
+			}
+		}
+	}
+	type unsigned struct {
+		Y uint32  `parquet:"egress_traffic"`
+		L float64 `parquet:"occupancy"`
+		T float64 `parquet:"dequeue_interval"`
+	}
+	type date struct {
+		Y int32   `parquet:"egress_traffic,date"`
+		L float64 `parquet:"occupancy"`
+		T float64 `parquet:"dequeue_interval"`
+	}
+	type flag struct {
+		Y bool    `parquet:"egress_traffic"`
+		L float64 `parquet:"occupancy"`
+		T float64 `parquet:"dequeue_interval"`
+	}
+	for _, data := range [][]byte{parquetOf(t, []unsigned{{1, 2, 3}}, 1), parquetOf(t, []date{{1, 2, 3}}, 1), parquetOf(t, []flag{{true, 2, 3}}, 1)} {
+		var rows fitting.Rows
+		if _, err := Read(t.Context(), File{"x", bytes.NewReader(data)}, Options{}, &rows); err == nil || !strings.Contains(err.Error(), "x: the column egress_traffic holds ") {
+			t.Errorf("got %v", err)
 		}
 	}
 }

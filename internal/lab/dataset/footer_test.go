@@ -184,3 +184,100 @@ func zeros(t *testing.T, n int) string {
 	}
 	return b.String()
 }
+
+// TestCompact skips values of each type of Thrift's compact protocol, and refuses text
+// that ends early.
+func TestCompact(t *testing.T) {
+	for _, good := range []string{
+		"\x00",
+		"\x11\x12\x00",         // true, false
+		"\x13\x05\x00",         // a byte
+		"\x15\x80\x01\x00",     // an integer
+		"\x05\x02\x80\x01\x00", // a field with its number
+		"\x17" + "12345678" + "\x00",
+		"\x18\x03abc\x00",
+		"\x19\x31abc\x00",                       // a list of three booleans
+		"\x1a\xf5\x10" + "abcdefghijklmnop\x00", // a set of 16 integers
+		"\x1c\x15\x01\x00\x00",                  // a structure
+		"\x19\x1c\x00\x00",                      // a list of one structure
+		strings.Repeat("\x1c", maxNested) + strings.Repeat("\x00", maxNested+1),
+	} {
+		c := compact{text: []byte(good)}
+		if c.structure(0); c.broken || len(c.text) > 0 {
+			t.Errorf("%q: broken %v, %d bytes left", good, c.broken, len(c.text))
+		}
+		if good == "\x00" {
+			continue
+		}
+		c = compact{text: []byte(good[:len(good)-1])}
+		if c.structure(0); !c.broken {
+			t.Errorf("%q without its end is valid", good)
+		}
+	}
+	for _, bad := range []string{
+		"", "\x13", "\x15", "\x15\x80", "\x05", "\x171234567", "\x18\x04abc", "\x18", "\x19", "\x19\xf5", "\x19\x45abc\x00", "\x1b\x00", "\x1d\x00",
+		strings.Repeat("\x1c", maxNested+1) + strings.Repeat("\x00", maxNested+2),
+	} {
+		c := compact{text: []byte(bad)}
+		if c.structure(0); !c.broken {
+			t.Errorf("%q is valid", bad)
+		}
+		if got := c.varint() + uint64(c.byte()); got != 0 {
+			t.Errorf("after an error, a number is %d", got)
+		}
+	}
+}
+
+// TestRuns counts the values of runs and groups, and accepts at most as many as the
+// header of a page states, and those that writers add to fill up the last group.
+func TestRuns(t *testing.T) {
+	uvarint := func(v uint64) string { return string(binary.AppendUvarint(nil, v)) }
+	const values = 100
+	for _, c := range []struct {
+		width int
+		text  string
+		want  string
+	}{
+		{1, uvarint(values<<1) + "\x01", ""},
+		{9, uvarint(values<<1) + "\x01\x00" + uvarint((roundUp)<<1) + "\x01\x00", ""},
+		{9, uvarint(values<<1) + "\x01\x00" + uvarint((roundUp+1)<<1) + "\x01\x00", "a run of 513 where its header says 100 values"},
+		{0, uvarint((values + roundUp) << 1), ""},
+		{0, uvarint((values + roundUp + 1) << 1), "a run of 613 where its header says 100 values"},
+		{1, uvarint(76<<1|1) + strings.Repeat("x", 76) + uvarint(4<<1) + "\x00", ""},
+		{1, uvarint(76<<1|1) + strings.Repeat("x", 76) + uvarint(5<<1) + "\x00", "a run of 5 where"},
+		{1, uvarint(77<<1|1) + strings.Repeat("x", 77), "a run of 616 where"},
+		{1, uvarint(2<<1|1) + "x", ""}, // the last group may be incomplete
+		{1, "\x80", "the length of a run is missing"},
+	} {
+		p := page{most: values + roundUp}
+		p.runs(c.width, []byte(c.text))
+		if c.want == "" && p.err != nil || c.want != "" && (p.err == nil || p.err.Error() != "a page is broken: "+c.want && !strings.HasPrefix(p.err.Error(), "a page is broken: "+c.want)) {
+			t.Errorf("width %d, %q: %v, want %q", c.width, c.text, p.err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		text string
+		e    format.Encoding
+		want string
+	}{
+		{"", format.RLEDictionary, ""},
+		{"\x01" + uvarint(values<<1) + "\x01", format.RLEDictionary, ""},
+		{"\x01" + uvarint(values<<1) + "\x01", plainDictionary, ""},
+		{"\x01" + uvarint(1000<<1) + "\x01", plainDictionary, "a run of 1000"},
+		{"\x03\x00\x00\x00" + uvarint(values<<1) + "\x01", format.RLE, ""},
+		{"\x03\x00\x00\x00" + uvarint(1000<<1) + "\x01", format.RLE, "a run of 1000"},
+		{"\x04\x00\x00\x00" + uvarint(values<<1) + "\x01", format.RLE, "4 bytes where there are 3"},
+		{"\x04\x00\x00", format.RLE, "4 bytes where there are 3"},
+		{"\x80\x01\x04" + uvarint(values+roundUp), format.DeltaBinaryPacked, ""},
+		{"\x80\x01\x04" + uvarint(values+roundUp+1), format.DeltaLengthByteArray, "613 values where its header says 100"},
+		{"\x80\x01\x04", format.DeltaLengthByteArray, "it has no values"},
+		{"x", format.Plain, ""},
+		{"x", format.DeltaByteArray, "it is encoded by DELTA_BYTE_ARRAY"},
+	} {
+		p := page{most: values + roundUp, text: []byte(c.text)}
+		p.values(c.e)
+		if c.want == "" && p.err != nil || c.want != "" && (p.err == nil || !strings.HasPrefix(p.err.Error(), "a page is broken: "+c.want)) {
+			t.Errorf("%v, %q: %v, want %q", c.e, c.text, p.err, c.want)
+		}
+	}
+}
