@@ -254,7 +254,7 @@ func Changes(a, b *Comparison) [][]string {
 			continue
 		}
 		for _, name := range a.Experiment.Metrics {
-			metric, err := spec.MetricNamed(name, a.Experiment.Classes)
+			metric, err := a.Experiment.Metric(name)
 			if err != nil {
 				continue
 			}

@@ -90,7 +90,7 @@ func atLoad(title string, rows []*Row) string {
 
 // drawMain draws the first metric, over the load if there are several loads.
 func (c *Comparison) drawMain(rows []*Row) *chart.Chart {
-	m, err := spec.MetricNamed(c.Experiment.Metrics[0], c.Experiment.Classes)
+	m, err := c.Experiment.Metric(c.Experiment.Metrics[0])
 	if err != nil {
 		return nil // the metric was checked with the experiment
 	}
@@ -292,7 +292,7 @@ func printedUnit(t *spec.Target, x *spec.Experiment) string {
 	case t.Against != "" || t.AgainstCase != "":
 		return "reduction (%)"
 	}
-	m, err := spec.MetricNamed(t.Metric, x.Classes)
+	m, err := x.Metric(t.Metric)
 	if err != nil {
 		return t.Metric // the metric was checked with the experiment
 	}
@@ -432,7 +432,7 @@ func (c *Comparison) drawTail(all []*Row) *chart.Chart {
 // drawFailed draws the first metric over the number of failed links, if cases differ in
 // it.
 func (c *Comparison) drawFailed() *chart.Chart {
-	m, err := spec.MetricNamed(c.Experiment.Metrics[0], c.Experiment.Classes)
+	m, err := c.Experiment.Metric(c.Experiment.Metrics[0])
 	if err != nil {
 		return nil // the metric was checked with the experiment
 	}

@@ -111,12 +111,13 @@ func (c *Comparison) page(figures []*chart.Chart, from Origin) ([]byte, error) {
 	for _, text := range table[0] {
 		p.Head = append(p.Head, column{Text: text})
 	}
-	for i, name := range c.Experiment.Metrics {
-		m, err := spec.MetricNamed(name, c.Experiment.Classes)
+	metrics := slices.Concat(c.Experiment.Metrics, c.extra())
+	for i, name := range metrics {
+		m, err := c.Experiment.Metric(name)
 		if err != nil {
 			return nil, err
 		}
-		p.Head[len(p.Head)-len(c.Experiment.Metrics)+i].Means = m.About
+		p.Head[len(p.Head)-len(metrics)+i].Means = m.About
 	}
 	p.Missing, p.Runs = c.Missing()
 	if text := c.Experiment.Text(); text != nil {

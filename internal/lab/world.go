@@ -79,7 +79,7 @@ func SideBySide(list []*Comparison) [][]string {
 	table := [][]string{head}
 	for _, row := range first.Rows {
 		for _, name := range first.Experiment.Metrics {
-			metric, _ := spec.MetricNamed(name, first.Experiment.Classes)
+			metric, _ := first.Experiment.Metric(name)
 			if base, _, _ := strings.Cut(name, ":"); !slices.Contains(measuredReal, base) {
 				continue
 			}

@@ -39,7 +39,7 @@ func TestOutlines(t *testing.T) {
 	}
 }
 
-// TestAdvance: the widths of letters are those of the font, and of other bytes zero.
+// TestAdvance: letters have the widths of the font, and other bytes have none.
 func TestAdvance(t *testing.T) {
 	for b, want := range map[int]bool{0x1f: false, ' ': true, '~': true, 0x7f: false, 0x80: false, 0x85: true, 0x96: true, 0x97: false, 0x9f: false, 0xa0: true, 0xff: true} {
 		if r := winAnsi(b); (r != 0) != want {
