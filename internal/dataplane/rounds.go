@@ -33,6 +33,8 @@ const (
 	// loopGap is the time between two delayed packets of a queue to a port in loopback. It
 	// bounds the work for packets that recirculate endlessly.
 	loopGap = 50 * time.Microsecond
+	// endless is the length of a chain of clones for which Options.Endless is called.
+	endless = 64
 )
 
 // A turn is one return of a packet to the switch.
@@ -59,12 +61,13 @@ type rounds struct {
 	copy  bool    // a clone or mirror copy, or derived from one
 	way   [4]turn // the last turns: turn number taken is at taken modulo 4
 
+	cloned  int  // clones since the last recirculation or resubmission
 	alone   int  // recirculations since the last copy
 	delayed int  // delayed rounds
 	waits   bool // the next recirculation ends a delayed round
 }
 
-// An Ended is a packet that ran out of rounds.
+// An Ended is a packet that ran out of rounds, or that has been cloned too often.
 type Ended struct {
 	Port   uint32 // port at which it, or its original, arrived
 	Rounds int    // rounds of the packet and of its originals
@@ -74,6 +77,11 @@ type Ended struct {
 // String describes the packet in one line.
 func (e Ended) String() string {
 	return fmt.Sprintf("a packet of port %d has no round left after %d: … %s", e.Port, e.Rounds, e.Way)
+}
+
+// Endless describes a packet of Options.Endless in one line.
+func (e Ended) Endless() string {
+	return fmt.Sprintf("a packet of port %d has been cloned %d times, each time from the clone before: … %s: want a program that does not clone its clones", e.Port, endless, e.Way)
 }
 
 // split gives a copy its share of p's rounds.
@@ -100,6 +108,14 @@ func (s *Switch) turns(p *Packet, t turn) bool {
 	r := &p.rounds
 	r.way[r.taken%len(r.way)] = t
 	r.taken++
+	if t.kind == EventClone {
+		if r.cloned++; r.cloned == endless && !s.told && s.opts.Endless != nil {
+			s.told = true
+			s.ends = s.opts.Endless(r.end(p))
+		}
+	} else {
+		r.cloned = 0
+	}
 	if t.kind == EventRecirculate {
 		r.alone++
 		if r.waits {
@@ -108,20 +124,25 @@ func (s *Switch) turns(p *Packet, t turn) bool {
 			return true
 		}
 	}
-	if r.left <= 0 {
+	if r.left <= 0 || s.ends && r.cloned >= endless {
 		s.ended++
 		if s.opts.Ended != nil {
-			n := min(r.taken, len(r.way))
-			list := make([]string, 0, n)
-			for i := r.taken - n; i < r.taken; i++ {
-				list = append(list, r.way[i%len(r.way)].String())
-			}
-			s.opts.Ended(Ended{p.ingressPort, r.taken, strings.Join(list, ", ")})
+			s.opts.Ended(r.end(p))
 		}
 		return false
 	}
 	r.left--
 	return true
+}
+
+// end describes a packet with its last turns.
+func (r *rounds) end(p *Packet) Ended {
+	n := min(r.taken, len(r.way))
+	list := make([]string, 0, n)
+	for i := r.taken - n; i < r.taken; i++ {
+		list = append(list, r.way[i%len(r.way)].String())
+	}
+	return Ended{p.ingressPort, r.taken, strings.Join(list, ", ")}
 }
 
 // delay reports whether a packet that goes to a port in loopback is delayed.

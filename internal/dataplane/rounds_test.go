@@ -54,7 +54,11 @@ func TestEndlessPackets(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var last dataplane.Ended
 			seen := 0
-			sw, err := dataplane.New(looping(t, c.ingress, c.egress), dataplane.Options{Rounds: rounds, Ended: func(e dataplane.Ended) { last = e; seen++ }})
+			var endless []string
+			sw, err := dataplane.New(looping(t, c.ingress, c.egress), dataplane.Options{Rounds: rounds, Endless: func(e dataplane.Ended) bool {
+				endless = append(endless, e.Endless())
+				return c.name != "clones of clones"
+			}, Ended: func(e dataplane.Ended) { last = e; seen++ }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,6 +83,9 @@ func TestEndlessPackets(t *testing.T) {
 				}
 				sent += len(e.Run(time.Millisecond))
 			}
+			if clones := c.name == "clones of clones"; clones != (len(endless) == 1) || clones && !strings.Contains(endless[0], "a packet of port 7 has been cloned 64 times, each time from the clone before: … cloned to session 5, cloned") {
+				t.Errorf("%q", endless)
+			}
 			switch {
 			case seen == 0 || sw.Ended() != uint64(seen):
 				t.Errorf("%d packets had no round left, and %d said so", sw.Ended(), seen)
@@ -88,6 +95,23 @@ func TestEndlessPackets(t *testing.T) {
 				t.Errorf("%d packets were sent, at most %d are right", sent, c.sent)
 			}
 		})
+	}
+}
+
+// If Endless returns true, packets end at the 64th clone of a clone.
+func TestEndlessClonesEnd(t *testing.T) {
+	sw, err := dataplane.New(looping(t, "std.egress_spec = 3;", "clone(CloneType.E2E, 5);"), dataplane.Options{Endless: func(dataplane.Ended) bool { return true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sw.SetMirror(5, dataplane.MirrorSession{Port: 1, HasPort: true}); err != nil {
+		t.Fatal(err)
+	}
+	e := dataplane.NewEngine(sw)
+	for n := range uint64(2) {
+		if out := e.Process(7, []byte{1, 2, 3}, 0); len(out) != 64 || sw.Ended() != n+1 {
+			t.Errorf("%d packets leave, %d ended: want the packet and 63 clones", len(out), sw.Ended())
+		}
 	}
 }
 

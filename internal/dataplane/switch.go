@@ -37,6 +37,8 @@ type Switch struct {
 	now    time.Duration // time of the last packet
 	nextID uint64
 	ended  uint64 // number of packets that ran out of rounds
+	told   bool   // Endless has been called
+	ends   bool   // Endless has returned true
 }
 
 // New links a program. The configuration must not change afterwards.
@@ -89,6 +91,10 @@ type Options struct {
 	// Ended is called with each packet that runs out of rounds. It must not
 	// call the Switch.
 	Ended func(Ended)
+	// Endless is called once, with the first packet that is the last of many clones, each
+	// a clone of the one before. If it returns true, such packets have no round left from
+	// then on. It must not call the Switch.
+	Endless func(Ended) (end bool)
 	// Random draws uniformly from lo to hi, both included. The default is a
 	// generator with a fixed seed.
 	Random func(lo, hi uint64) uint64

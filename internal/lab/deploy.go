@@ -134,7 +134,12 @@ var _ task.Fabric = (*taskFabric)(nil)
 func (r *running) startTasks() {
 	tasks, err := task.ForPlan(r.planned, task.Options{
 		FlowSize: r.longFlow(),
-		Alert:    func(a task.Alert) { r.alerts = append(r.alerts, a.String()) },
+		Alert: func(a task.Alert) {
+			r.alerts = append(r.alerts, a.String())
+			if a.Port == 0 { // not a faulty port, which the scheme handles
+				r.faulty(a.String())
+			}
+		},
 	})
 	if err != nil {
 		r.fail(err)
@@ -155,6 +160,15 @@ func (r *running) startTasks() {
 		}
 	}
 	r.net.At(0, turn)
+	r.finish = func() {
+		for _, t := range tasks {
+			if f, ok := t.(task.Finisher); ok {
+				if err := f.Finish(r.net.Now(), r.tasks); err != nil {
+					r.alerts = append(r.alerts, err.Error())
+				}
+			}
+		}
+	}
 }
 
 // longFlow returns the mean size of the first traffic's flows, which some solvers need.

@@ -68,7 +68,8 @@ func deployDirect(_ context.Context, r *running) (deployment, error) {
 		cpu, seed := uint32(s.CPUPort), r.Seed+uint64(i)
 		sw, err := chance.load(s.Pipeline.Config, dataplane.Options{
 			CPU: &cpu, Looped: s.Looped(), Priorities: s.Pipeline.Manifest.Queues, Random: dataplane.Uniform(rand.NewPCG(seed, seed)),
-			Digest: func(d dataplane.Digest) { r.passDigest(s.Name, d) }, Dropped: func(_ uint32, why bmv2.DropReason) { drops[why]++ },
+			Endless: func(e dataplane.Ended) bool { r.faulty(s.Name + ": " + e.Endless()); return true },
+			Digest:  func(d dataplane.Digest) { r.passDigest(s.Name, d) }, Dropped: func(_ uint32, why bmv2.DropReason) { drops[why]++ },
 		})
 		if err != nil {
 			return nil, fmt.Errorf("deploying %s: %w", s.Name, err)

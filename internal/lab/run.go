@@ -37,7 +37,8 @@ type Job struct {
 	world  string            // world in real time; "": the simulator
 	deploy deployer          // deploys P4 programs; nil: deployDirect
 	begin  func(*View) error // called before the first packet; nil: none
-	serve  *Serve            // controllers of the user; nil: none
+	warn   func(row, text string)
+	serve  *Serve // controllers of the user; nil: none
 }
 
 // Name returns the name of the run and of its folder.
@@ -234,6 +235,7 @@ type running struct {
 	left     int        // number of unfinished flows
 	sampler  *sampler
 	tasks    *taskFabric
+	finish   func() // checks the work of the tasks; nil: there are none
 	alerts   []string
 	failed   error // error of an event
 	unturned overRounds
@@ -270,6 +272,13 @@ func (r *running) passDigest(sw string, d dataplane.Digest) {
 	if f := r.onDigest[sw]; f != nil {
 		d.Data = slices.Clone(d.Data)
 		r.net.Switch(sw).Later(func() { f(d) })
+	}
+}
+
+// faulty reports a fault of the scheme while the run goes on.
+func (r *running) faulty(text string) {
+	if r.warn != nil {
+		r.warn(r.Scheme.Label, text)
 	}
 }
 
@@ -532,7 +541,13 @@ func (r *running) result(fit *fitting.Fit) *Result {
 			o.Finished, _ = r.work.work.Ended(i)
 		}
 	}
-	r.alerts = append(r.alerts, serversOf(r.topo, r.flows, r.sims)...)
+	if r.finish != nil {
+		r.finish()
+	}
+	for _, text := range serversOf(r.topo, r.flows, r.sims) {
+		r.alerts = append(r.alerts, text)
+		r.faulty(text)
+	}
 	if text := r.work.waitingFor(); text != "" {
 		r.alerts = append(r.alerts, text)
 	}

@@ -61,7 +61,8 @@ type Runner struct {
 	Store *store.Store
 	Shard Shard         // shard of the runs to execute, with a Store
 	Beat  time.Duration // heartbeat interval of a worker; 0: store.DefaultBeat
-	// Log receives a line for each object of the store that is unusable.
+	// Log receives a line for each object of the store that is unusable, and for each fault
+	// that a run finds in a program or manifest, such as probes that do not return.
 	Log func(string)
 }
 
@@ -86,6 +87,7 @@ func (r *Runner) Jobs(x *spec.Experiment) ([]*Job, error) {
 	read = x.Reading(read)
 	made := &programs{list: map[string]*scheme.Program{}, read: read}
 	var jobs []*Job
+	warn := r.warnOnce()
 	nodes, most := 0, maxNodes
 	if r.Limits.Nodes > 0 {
 		most = min(most, r.Limits.Nodes)
@@ -106,12 +108,29 @@ func (r *Runner) Jobs(x *spec.Experiment) ([]*Job, error) {
 		for _, load := range c.Loads {
 			for _, u := range setups {
 				for _, seed := range c.Seeds {
-					jobs = append(jobs, &Job{Case: c, Scheme: u.scheme, Load: float64(load), Seed: seed, setup: u, x: x, rounds: r.Rounds, cores: r.Within, deploy: r.deploy, begin: r.Begin})
+					jobs = append(jobs, &Job{Case: c, Scheme: u.scheme, Load: float64(load), Seed: seed, setup: u, x: x, rounds: r.Rounds, cores: r.Within, deploy: r.deploy, begin: r.Begin, warn: warn})
 				}
 			}
 		}
 	}
 	return jobs, nil
+}
+
+// warnOnce returns a function that logs faults, each only once for all seeds and loads of a row.
+func (r *Runner) warnOnce() func(row, text string) {
+	const most = 20
+	var mu sync.Mutex
+	said := map[string]bool{}
+	return func(row, text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		line := row + ": " + text
+		if r.Log == nil || said[line] || len(said) == most {
+			return
+		}
+		said[line] = true
+		r.Log(line)
+	}
 }
 
 // setUps generates the programs of all rows of a case.

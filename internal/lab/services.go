@@ -32,8 +32,13 @@ func unserved(s *fabric.Service) string {
 	return fmt.Sprintf("service %s: no packet to %v has reached one of its servers %s: the tables of the program need its address and servers", s.Name, s.Address, strings.Join(s.Servers, ", "))
 }
 
-// serversOf records the servers of the flows. It returns alerts about services that received no
-// packet, and about connections that changed their server.
+// unasked returns the alert about a service that no flow uses.
+func unasked(s *fabric.Service) string {
+	return fmt.Sprintf("service %s: no flow goes to it: want traffic with to: [%s], or a topology without the service", s.Name, s.Name)
+}
+
+// serversOf records the servers of the flows. It returns alerts about services without
+// flows or packets, and about connections that changed their server.
 func serversOf(topo *fabric.Topology, flows []*outcome, sims []*sim.Flow) (alerts []string) {
 	type count struct{ flows, served, strays, unchanged int }
 	counts := make([]count, len(topo.Services))
@@ -61,9 +66,11 @@ func serversOf(topo *fabric.Topology, flows []*outcome, sims []*sim.Flow) (alert
 	for i, c := range counts {
 		s := &topo.Services[i]
 		switch {
-		case c.flows > 0 && c.served == 0 && c.unchanged > 0:
+		case c.flows == 0:
+			alerts = append(alerts, unasked(s))
+		case c.served == 0 && c.unchanged > 0:
 			alerts = append(alerts, fmt.Sprintf("service %s: packets reach its servers with the address %v, which they do not have: want a program that changes it, or return: direct in the topology", s.Name, s.Address))
-		case c.flows > 0 && c.served == 0:
+		case c.served == 0:
 			alerts = append(alerts, unserved(s))
 		case c.strays > 0:
 			alerts = append(alerts, fmt.Sprintf("service %s: %d of %d flows had packets at another server, or answers that do not come from %v", s.Name, c.strays, c.flows, s.Address))

@@ -32,6 +32,12 @@ services: {web: {address: 10.0.2.100, port: 80, servers: [h6, h7, h8]}}
 // runService runs an experiment with a changed manifest of the balancer.
 func runService(t *testing.T, text string, from, to string) (*Comparison, error) {
 	t.Helper()
+	return runBalancer(t, text, strings.NewReplacer(from, to), nil)
+}
+
+// runBalancer runs an experiment with a changed balancer and logs its faults.
+func runBalancer(t *testing.T, text string, change *strings.Replacer, log func(string)) (*Comparison, error) {
+	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"lb.p4", "lb.manifest.yaml"} {
 		b, err := os.ReadFile("testdata/service/" + name)
@@ -39,7 +45,7 @@ func runService(t *testing.T, text string, from, to string) (*Comparison, error)
 			err = os.MkdirAll(dir+"/lb", 0o777)
 		}
 		if err == nil {
-			err = os.WriteFile(dir+"/lb/"+name, []byte(strings.Replace(string(b), from, to, 1)), 0o666)
+			err = os.WriteFile(dir+"/lb/"+name, []byte(change.Replace(string(b))), 0o666)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +56,40 @@ func runService(t *testing.T, text string, from, to string) (*Comparison, error)
 	if err != nil {
 		return nil, err
 	}
-	return (&Runner{Read: read}).Run(context.Background(), x)
+	return (&Runner{Read: read, Log: log}).Run(context.Background(), x)
+}
+
+// TestFaultsAreNamed: a run names programs that clone their clones, probes that do not come back,
+// also in runs of two probes, and services that no flow uses, once per row.
+func TestFaultsAreNamed(t *testing.T) {
+	direct := strings.NewReplacer("[web], load-of: hosts", "[l2], load-of: hosts", "drain: 1s", "drain: 10ms", "50ms", "20ms", "seeds: 1", "seeds: 2").Replace(toService)
+	for name, c := range map[string]struct {
+		experiment string
+		change     *strings.Replacer
+		want       string
+	}{
+		"unused": {direct, strings.NewReplacer(), "lb: service web: no flow goes to it"},
+		"clones": {
+			direct, strings.NewReplacer("control E(inout h_t h, inout m_t m, inout standard_metadata_t s) { apply {}", "control E(inout h_t h, inout m_t m, inout standard_metadata_t s) { apply { clone(CloneType.E2E, 5); }", "scheme: lb", "scheme: lb\nclone_sessions: [{session: 5, port: 1}]"),
+			"lb: l1: a packet of port 1 has been cloned 64 times",
+		},
+		"probes": {
+			direct, strings.NewReplacer("action drop()", "register<bit<8>>(2) seen; action drop()", "drop(); return;", "seen.write(0, 0); drop(); return;", "scheme: lb", `scheme: lb
+cpu_port: 255
+tasks: [{kind: send, period: 5ms, each: neighbour, roles: [leaf], frame: ["0:48", "0:48", "0x999:16"], returns: I.seen}]`),
+			"lb: l1: none of 5 probes from the CPU port for the link to s1 has come back within 21ms: register I.seen has not changed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			if _, err := runBalancer(t, c.experiment, c.change, func(line string) { lines = append(lines, line) }); err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(strings.Join(lines, "\n"), c.want); n != 1 {
+				t.Errorf("%d times %s in\n%s", n, c.want, strings.Join(lines, "\n"))
+			}
+		})
+	}
 }
 
 // TestServices: flows to a service end at its servers, whose answers come back from its

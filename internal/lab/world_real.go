@@ -224,8 +224,11 @@ func (r *running) carry(ctx context.Context, n real.Network, o real.Options) err
 		end = max(end, o.Finished)
 	}
 	for i := range asked {
-		if asked[i] && !served[i] {
-			r.alerts = append(r.alerts, unserved(&r.topo.Services[i]))
+		switch s := &r.topo.Services[i]; {
+		case !asked[i]:
+			r.alerts = append(r.alerts, unasked(s))
+		case !served[i]:
+			r.alerts = append(r.alerts, unserved(s))
 		}
 	}
 	for i, o := range outcomes {

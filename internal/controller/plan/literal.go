@@ -361,6 +361,7 @@ type Frame struct {
 	// Returns is the register whose cells change when a frame comes back.
 	Returns string `json:"returns,omitempty"`
 	Cells   int    `json:"-"`
+	Toward  string `json:"-"` // the neighbour that the task repeats for; "": none
 }
 
 // A Stamp is a field of a frame whose value is known when the frame is sent.
@@ -394,7 +395,7 @@ func (b *planner) addFrames() {
 			if err == nil {
 				frame.Port, err = p.arrival(t.In)
 			}
-			frame.Every = time.Duration(t.Period)
+			frame.Every, frame.Toward = time.Duration(t.Period), p.peer()
 			if r := b.m.Register(t.Returns); r != nil {
 				frame.Returns, frame.Cells = r.Name, r.Size
 			} else if t.Returns != "" && err == nil {
@@ -407,6 +408,16 @@ func (b *planner) addFrames() {
 			b.fail("", "task %d of the manifest: %w", i+1, err)
 		}
 	}
+}
+
+// peer returns the neighbour at the port of the place, or "" without a port.
+func (p *place) peer() string {
+	for _, port := range p.b.ports {
+		if int64(port.Number) == p.facts[manifest.EgressPort] {
+			return port.Peer
+		}
+	}
+	return ""
 }
 
 // arrival returns the port where a frame arrives, or nil for the CPU port.

@@ -83,6 +83,12 @@ func (t *sendTask) watch(now time.Duration, f Fabric) error {
 	if took := now - t.began; t.sent < returning && took < late || took < min(late, returning*time.Millisecond) {
 		return nil
 	}
+	return t.check(now, f)
+}
+
+// check reports that no frame has come back, unless the register has changed. It does so only
+// once.
+func (t *sendTask) check(now time.Duration, f Fabric) error {
 	cells, err := f.ReadRegister(t.sw, t.Returns, 0, t.Cells, nil)
 	if err != nil {
 		return err
@@ -92,10 +98,21 @@ func (t *sendTask) watch(now time.Duration, f Fabric) error {
 		if t.Port != nil {
 			place = fmt.Sprintf("port %d", *t.Port)
 		}
+		if t.Toward != "" {
+			place += " for the link to " + t.Toward
+		}
 		t.alert(Alert{Time: now, Task: t.Name(), Switch: t.sw, Text: fmt.Sprintf("none of %d probes from %s has come back within %v: register %s has not changed", t.sent, place, (now - t.began).Round(time.Millisecond), t.Returns)})
 	}
-	t.Returns = "" // report only once
+	t.Returns = ""
 	return nil
+}
+
+// Finish checks the frames of a short run.
+func (t *sendTask) Finish(now time.Duration, f Fabric) error {
+	if t.Returns == "" || t.alert == nil || t.sent < 2 || now-t.began < time.Millisecond {
+		return nil
+	}
+	return t.check(now, f)
 }
 
 // Run sends the frame.

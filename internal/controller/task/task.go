@@ -27,6 +27,12 @@ type Task interface {
 	Run(now time.Duration, f Fabric) (next time.Duration, err error)
 }
 
+// A Finisher is a Task that checks its work at the end of a run, which may be too short for
+// a check by Run.
+type Finisher interface {
+	Finish(now time.Duration, f Fabric) error
+}
+
 // An identity is a task's kind and its switch.
 type identity struct {
 	kind manifest.TaskKind

@@ -70,7 +70,7 @@ func (n *node) start() (err error) {
 		return err
 	}
 	o := p4rt.DeviceOptions{
-		CPUPort: n.cpu, CPUZero: true, CPUIsPort: n.target.opts.BfRt, Priorities: n.target.opts.Priorities, Looped: n.looped, Seed: n.seed, Ahead: n.ahead, Load: n.target.opts.Load,
+		CPUPort: n.cpu, CPUZero: true, CPUIsPort: n.target.opts.BfRt, Priorities: n.target.opts.Priorities, Looped: n.looped, Seed: n.seed, Ahead: n.ahead, Load: n.load,
 	}
 	if n.target.opts.Simulator != nil {
 		o.Simulator = n.target.opts.Simulator(n.sw.Name)
@@ -93,6 +93,19 @@ func (n *node) start() (err error) {
 	}
 	n.addPorts(n.ends)
 	return nil
+}
+
+// load links a program that reports packets in endless loops in the log.
+func (n *node) load(program []byte, o dataplane.Options) (*dataplane.Switch, error) {
+	const most = 3
+	log, said := n.target.opts.Log.With("switch", n.sw.Name), 0
+	o.Endless = func(e dataplane.Ended) bool { log.Warn(e.Endless()); return false }
+	o.Ended = func(e dataplane.Ended) {
+		if said++; said <= most {
+			log.Warn(e.String())
+		}
+	}
+	return n.target.opts.Load(program, o)
 }
 
 // control creates the server for controllers.

@@ -367,6 +367,7 @@ func (j *switchJob) loadProgram(program []byte, o dataplane.Options) (*dataplane
 	const most = 10
 	said := 0
 	o.Rounds, o.Loopback = j.rounds, j.loopback
+	o.Endless = func(e dataplane.Ended) bool { j.c.Log.Warn(e.Endless()); return false }
 	o.Ended = func(e dataplane.Ended) {
 		if said++; said <= most {
 			j.c.Log.Warn("packet dropped: no round left", "port", e.Port, "rounds", e.Rounds, "way", e.Way)
