@@ -7,6 +7,9 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
+// A bakedIndex is the congestion index as tables.
+type bakedIndex struct{ *composition }
+
 // Tofino cannot multiply, so programs look up the congestion index in tables. The
 // key of egress's table is the measurements, truncated to 4 bits. The key of
 // ingress's table is the levels of all paths, and its result is their weights. The
@@ -17,53 +20,53 @@ import (
 func levelBits(paths int) int { return min(4, max(12/paths, min(16/paths, 2))) }
 
 // Levels returns the number of congestion levels of a path, without Absent.
-func (v *view) Levels() int { return 1<<levelBits(v.N()) - 1 }
+func (b bakedIndex) Levels() int { return 1<<levelBits(b.N()) - 1 }
 
 // Worst returns the level of the most congested path.
-func (v *view) Worst() int { return v.Levels() - 1 }
+func (b bakedIndex) Worst() int { return b.Levels() - 1 }
 
 // Absent returns the level of slots without a path.
-func (v *view) Absent() int { return v.Levels() }
+func (b bakedIndex) Absent() int { return b.Levels() }
 
-// LevelTop returns the number of a level's highest bit.
-func (v *view) LevelTop() int { return levelBits(v.N()) - 1 }
+// Top returns the number of a level's highest bit.
+func (b bakedIndex) Top() int { return levelBits(b.N()) - 1 }
 
 // GridsSize returns the number of vectors of levels.
-func (v *view) GridsSize() int { return 1 << (levelBits(v.N()) * v.N()) }
+func (b bakedIndex) GridsSize() int { return 1 << (levelBits(b.N()) * b.N()) }
 
 // bakeable checks for at least two levels besides Absent.
-func bakeable(v *view) error {
-	if v.N() > 8 {
-		return fmt.Errorf("%d paths: the weights of all are looked up in one table of 65536 entries, which leaves %d bit for each path; want at most 8", v.N(), 16/v.N())
+func bakeable(c *composition) error {
+	if c.N() > 8 {
+		return fmt.Errorf("%d paths: the weights of all are looked up in one table of 65536 entries, which leaves %d bit for each path; want at most 8", c.N(), 16/c.N())
 	}
 	return nil
 }
 
 // index returns the congestion index of bytes l and t and a trend of 1 or 2, as a share of its
 // maximum. ok is false if only the controller knows the polynomial.
-func (v *view) index(l, t, trend int64) (c float64, ok bool) {
+func (b bakedIndex) index(l, t, trend int64) (c float64, ok bool) {
 	switch {
-	case v.row.like(signal) == "behaviour":
+	case b.row.like(signal) == "behaviour":
 		return float64(l*(255-t)*trend) / (255 * 255 * 2), true
-	case v.poly == nil || v.cmax == 0:
+	case b.poly == nil || b.cmax == 0:
 		return 0, false
 	}
-	return float64(v.poly.Eval(l, t, v.cmax)) / float64(v.cmax), true
+	return float64(b.poly.Eval(l, t, b.cmax)) / float64(b.cmax), true
 }
 
 // level returns the index in a cell of the table. It is the mean over the
 // measurements that map to the cell. The steps of occupancies and intervals are
 // powers of 2, so a full queue and tau may be in a step other than the last.
-func (v *view) level(L, T, V int64) int {
+func (b bakedIndex) level(L, T, V int64) int {
 	sum, n := 0.0, 0
-	for _, l := range bytesIn(L, v.CellShift(), v.Cells()) {
-		for _, t := range bytesIn(T, v.TickShift(), v.tauTicks()) {
-			c, _ := v.index(l, t, V+1)
+	for _, l := range bytesIn(L, b.chip().CellShift(), b.chip().Cells()) {
+		for _, t := range bytesIn(T, b.chip().TickShift(), b.chip().tauTicks()) {
+			c, _ := b.index(l, t, V+1)
 			sum += c
 			n++
 		}
 	}
-	return min(v.Worst(), int(sum/float64(n)*float64(v.Levels())))
+	return min(b.Worst(), int(sum/float64(n)*float64(b.Levels())))
 }
 
 // bytesIn returns the numbers in a step of 1<<shift, as shares of full in 255ths.
@@ -77,42 +80,42 @@ func bytesIn(step int64, shift int, full int64) (list []int64) {
 }
 
 // cells returns the levels of all cells of the table. L changes fastest.
-func (v *view) cells() []int {
+func (b bakedIndex) cells() []int {
 	var list []int
 	for V := range int64(2) {
 		for T := range int64(16) {
 			for L := range int64(16) {
-				list = append(list, v.level(L, T, V))
+				list = append(list, b.level(L, T, V))
 			}
 		}
 	}
 	return list
 }
 
-// IndexAbout describes the origin of the index.
-func (v *view) IndexAbout() string {
+// About describes the origin of the index.
+func (b bakedIndex) About() string {
 	switch {
-	case v.row.like(signal) == "behaviour":
+	case b.row.like(signal) == "behaviour":
 		return "Eq. 4 divided by its maximum"
-	case v.params.Runtime:
+	case b.params.Runtime:
 		return "that the controller bakes from its fit"
 	}
 	return "the polynomial divided by its maximum"
 }
 
-// BakedError returns the share of pairs of measurements that the tables order
+// Error returns the share of pairs of measurements that the tables order
 // differently from the formula. Two equal levels count as no order.
-func (v *view) BakedError() string {
-	if _, ok := v.index(0, 0, 1); !ok {
+func (b bakedIndex) Error() string {
+	if _, ok := b.index(0, 0, 1); !ok {
 		return "known once the controller has baked its fit"
 	}
 	const pairs = 20000
 	r := rand.New(rand.NewPCG(1, 1))
-	levels := v.cells()
+	levels := b.cells()
 	draw := func() (float64, int) {
-		depth, interval, trend := r.Int64N(v.Cells()+1), r.Int64N(v.tauTicks()+1), 1+r.Int64N(2)
-		c, _ := v.index(255*depth/v.Cells(), 255*interval/v.tauTicks(), trend)
-		L, T := min(15, depth>>v.CellShift()), min(15, interval>>v.TickShift())
+		depth, interval, trend := r.Int64N(b.chip().Cells()+1), r.Int64N(b.chip().tauTicks()+1), 1+r.Int64N(2)
+		c, _ := b.index(255*depth/b.chip().Cells(), 255*interval/b.chip().tauTicks(), trend)
+		L, T := min(15, depth>>b.chip().CellShift()), min(15, interval>>b.chip().TickShift())
 		return c, levels[(trend-1)<<8|T<<4|L]
 	}
 	inverted := 0
@@ -127,40 +130,40 @@ func (v *view) BakedError() string {
 }
 
 // LevelError returns the rounding error of a level, as a share of the range.
-func (v *view) LevelError() string {
-	return percent(0.5/float64(v.Levels())) + " of the index at most"
+func (b bakedIndex) LevelError() string {
+	return percent(0.5/float64(b.Levels())) + " of the index at most"
 }
 
-// baked returns the tables to fill, by name.
-func (v *view) baked() map[string]*manifest.Baked {
+// tables returns the tables to fill, by name.
+func (b bakedIndex) tables() map[string]*manifest.Baked {
 	tables := map[string]*manifest.Baked{}
-	if v.In("measure") {
-		b := &manifest.Baked{Action: "set_level", Keys: []manifest.BakedKey{{Name: "L", Values: 16}, {Name: "T", Values: 16}, {Name: "V", Values: 2}}}
-		if _, ok := v.index(0, 0, 1); ok {
-			b.Values = v.cells()
+	if b.In("measure") {
+		index := &manifest.Baked{Action: "set_level", Keys: []manifest.BakedKey{{Name: "L", Values: 16}, {Name: "T", Values: 16}, {Name: "V", Values: 2}}}
+		if _, ok := b.index(0, 0, 1); ok {
+			index.Values = b.cells()
 		}
-		tables["LbEgress.index"] = b
+		tables["LbEgress.index"] = index
 	}
-	if v.In("baked") {
-		b := &manifest.Baked{Action: "set_ends", Total: 256}
-		for i := range v.N() {
-			b.Keys = append(b.Keys, manifest.BakedKey{Name: fmt.Sprint("level_", i), Values: v.Levels() + 1})
+	if b.In("baked") {
+		grids := &manifest.Baked{Action: "set_ends", Total: 256}
+		for i := range b.N() {
+			grids.Keys = append(grids.Keys, manifest.BakedKey{Name: fmt.Sprint("level_", i), Values: b.Levels() + 1})
 		}
-		b.Weights, b.Zero = v.levelWeights()
-		tables["LbIngress.grids"] = b
+		grids.Weights, grids.Zero = b.weights()
+		tables["LbIngress.grids"] = grids
 	}
 	return tables
 }
 
-// levelWeights computes Eq. 6 for the levels of a path: the difference to the worst
+// weights computes Eq. 6 for the levels of a path: the difference to the worst
 // level, but at least one for an existing path. For degrees, the weight is the
 // degree.
-func (v *view) levelWeights() (weights, zero []int) {
-	for level := range v.Levels() {
-		if v.row.like(signal) == "degree" {
+func (b bakedIndex) weights() (weights, zero []int) {
+	for level := range b.Levels() {
+		if b.row.like(signal) == "degree" {
 			weights = append(weights, level)
 		} else {
-			weights = append(weights, 2*(v.Worst()-level)+1)
+			weights = append(weights, 2*(b.Worst()-level)+1)
 		}
 	}
 	return append(weights, 0), []int{0}

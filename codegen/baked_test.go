@@ -143,9 +143,9 @@ func bakedOf(t *testing.T, m manifest.Manifest, table string) *manifest.Baked {
 // TestShares: the draws are divided among the members without a remainder, for every size
 // of group.
 func TestShares(t *testing.T) {
-	v := &view{params: Params{Ports: MaxPaths}}
+	draw := sampling{&composition{params: Params{Ports: MaxPaths}}}
 	next := map[int]int{}
-	for _, s := range v.Shares() {
+	for _, s := range draw.Shares() {
 		if s.From != next[s.N] || s.To < s.From {
 			t.Fatalf("share %+v after %d", s, next[s.N])
 		}

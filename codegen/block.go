@@ -119,17 +119,17 @@ func (b *block) defines(name string) bool {
 }
 
 // check runs the block's proof for a row, if it names one.
-func (b *block) check(v *view) error {
+func (b *block) check(c *composition) error {
 	p, ok := proofs[b.Check]
 	if !ok {
 		return nil
 	}
 	for _, name := range p.about {
-		if _, ok := v.values[name]; !ok {
+		if _, ok := c.values[name]; !ok {
 			return b.file.wrong("$.check", "check %s is about the parameter %s: name it under parameters", b.Check, name)
 		}
 	}
-	return p.of(v)
+	return p.of(c)
 }
 
 // wants returns the names of the parts that a block uses.

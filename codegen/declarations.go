@@ -9,6 +9,21 @@ import (
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
+// IndexOf returns the type of a register's index.
+func (v *view) IndexOf(r register) string {
+	switch r.Index {
+	case manifest.ByPort:
+		return "PortId_t"
+	case manifest.ByFlow:
+		return v.Flow.Type()
+	case manifest.ByQueue:
+		return "qid_t"
+	case manifest.ByGroup:
+		return "gid_t"
+	}
+	return "bit<32>"
+}
+
 // indexes describes the indices of registers.
 var indexes = []struct {
 	name     manifest.Index
@@ -16,6 +31,7 @@ var indexes = []struct {
 	size     int
 	meaning  string
 }{
+
 	{manifest.ByPort, "PORTS", 512, "ports of the switch"},
 	{manifest.ByFlow, "FLOWS", 65536, "slots for flows, by the CRC16 of the 5-tuple"},
 	{manifest.ByGroup, "GROUPS", 1024, "groups of paths"},
@@ -38,16 +54,6 @@ func (v *view) SizeOf(r register) string {
 	return "1"
 }
 
-// cellsOf returns the number of cells of a register with an index.
-func (v *view) cellsOf(index manifest.Index, usual int) int {
-	if index == manifest.ByFlow && v.pairsFlows() {
-		// On Tofino 2 a stage has no room for as many cells of 64 bits as CRC16 has
-		// values.
-		return usual / 2
-	}
-	return usual
-}
-
 // A sizeConstant is the number of cells of registers with one index.
 type sizeConstant struct {
 	Constant string
@@ -60,7 +66,7 @@ func (v *view) Sizes() []sizeConstant {
 	var list []sizeConstant
 	for _, x := range indexes {
 		if x.constant != "" && v.Names(x.constant) {
-			list = append(list, sizeConstant{x.constant, v.cellsOf(x.name, x.size), x.meaning})
+			list = append(list, sizeConstant{x.constant, v.Flow.cellsOf(x.name, x.size), x.meaning})
 		}
 	}
 	return list
@@ -85,9 +91,6 @@ func (v *view) Constants() []constant {
 	}
 	return list
 }
-
-// wrap breaks a comment into lines.
-func wrap(text string) []string { return plain.Wrap(text, 76) }
 
 // About returns the comment at the top of the program.
 func (v *view) About() []string {
@@ -126,14 +129,6 @@ func (v *view) About() []string {
 	}
 	lines = append(lines, wrap(about+" After "+r.Source+".")...)
 	return lines
-}
-
-// EgressAbout describes the egress pipeline.
-func (v *view) EgressAbout() string {
-	if v.In("report") {
-		return "measure, and report to ingress"
-	}
-	return ""
 }
 
 // Mention marks a name as used by a comment, so that it is declared.

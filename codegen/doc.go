@@ -20,7 +20,8 @@
 //	block.check     proves that fixed-point arithmetic does not overflow (proofs.go)
 //	view.render     renders the templates, place by place (render.go)
 //
-// Templates receive one value, a view, with methods for names and numbers. They also
-// describe registers and tables. These descriptions become the Manifest, so that
-// controllers and inspectors need not know any scheme.
+// Templates receive one value, a view, with the row's parameters and with a value for
+// each concern: .Load for utilisations, .Chip for Tofino's units, and so on (view.go).
+// Templates also describe registers and tables. These descriptions become the
+// Manifest, so that controllers and inspectors need not know any scheme.
 package codegen

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
@@ -46,7 +45,7 @@ func (v *view) describe() {
 		Version: manifest.Version, Scheme: r.Name, Title: v.title(),
 		Granularity: r.Granularity, Signal: r.Signal, Choice: r.Choice, Guard: r.Guard,
 		Arch: manifest.Arch(v.arch.name), Role: v.params.Role, Paths: v.N(),
-		FlowTimeout: v.flowTimeout(),
+		FlowTimeout: v.Flow.timeout(),
 	}
 	m := &v.manifest
 	if v.params.Provenance != nil {
@@ -60,7 +59,7 @@ func (v *view) describe() {
 		value := v.values[p.Name]
 		if p.Name == "cpu" {
 			if !v.arch.software {
-				value.Int = v.CPUPort()
+				value.Int = v.Chip.CPUPort()
 				value.Text = strconv.FormatInt(value.Int, 10)
 			}
 			port := int(value.Int)
@@ -74,16 +73,6 @@ func (v *view) describe() {
 			v.note(b)
 		}
 	}
-}
-
-// flowTimeout returns the pause after which a flow counts as new.
-func (v *view) flowTimeout() manifest.Duration {
-	for _, name := range []string{"gap", "timeout", "epoch"} {
-		if d := v.values[name].Int; d > 0 {
-			return manifest.Duration(d)
-		}
-	}
-	return 0
 }
 
 // note adds the description of one block.
@@ -102,7 +91,7 @@ func (v *view) note(b *block) {
 		r.Width = max(r.Width, v.widthOf(r.Type))
 		for _, x := range indexes {
 			if x.name == r.Index {
-				r.Size = v.cellsOf(x.name, x.size)
+				r.Size = v.Flow.cellsOf(x.name, x.size)
 			}
 		}
 		v.registers = append(v.registers, r)
@@ -137,50 +126,6 @@ func (v *view) widthOf(p4type string) int {
 	return width
 }
 
-// The following methods format numbers for manifests.
-
-// duration formats a time in ns.
-func duration(ns int64) string {
-	return strings.Replace(time.Duration(ns).String(), "µ", "u", 1)
-}
-
-// Fading returns the window in which rates decay.
-func (v *view) Fading() string { return duration(1000 << v.Int("window")) }
-
-// LinkRate returns the rate of a link in bit/s.
-func (v *view) LinkRate() int64 { return v.values["link"].Int }
-
-// LeastGap returns the smallest flowlet gap. DHLB's probes must be at least two
-// gaps apart.
-func (v *view) LeastGap() string {
-	if gap, ok := v.values["gap"]; ok {
-		return ", gap: " + duration(gap.Int)
-	}
-	return ""
-}
-
-// Forgotten returns the age at which a delay is ignored: 20 lost probes.
-func (v *view) Forgotten() string { return duration(20 * v.values["tpath"].Int) }
-
-// Averaged returns the averaging time for shares of marked probes.
-func (v *view) Averaged() string { return duration(v.values["tpath"].Int * 15 / 2) }
-
-// LimitTask returns the parameters of RLB's Eq. 5.
-func (v *view) LimitTask() string {
-	return fmt.Sprintf("limit: %d, incast: %d, rate: %d, delay: %s, pause: %d",
-		v.values["rc"].Int, v.values["incast"].Int, v.values["link"].Int, duration(v.values["delay"].Int), v.values["qpfc"].Int)
-}
-
-// RecirculationPorts returns the ports used for recirculation.
-func (v *view) RecirculationPorts() string {
-	var b strings.Builder
-	b.WriteString("ports:\n")
-	for pipe := range 4 {
-		fmt.Fprintf(&b, "- {port: %d, kind: recirculation}\n", pipe<<7|v.arch.recircPort)
-	}
-	return b.String()
-}
-
 // complete adds facts to the manifest that the program text does not contain.
 func (a *architecture) complete(v *view) {
 	if a.software {
@@ -193,7 +138,7 @@ func (a *architecture) complete(v *view) {
 	for i := range m.Tables {
 		m.Tables[i].BfRt = "pipe." + m.Tables[i].Name
 	}
-	for table, b := range v.baked() {
+	for table, b := range v.Baked.tables() {
 		i := slices.IndexFunc(m.Tables, func(t manifest.Table) bool { return t.Name == table })
 		if i >= 0 {
 			m.Tables[i].Baked = b

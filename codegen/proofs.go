@@ -10,7 +10,7 @@ import (
 // A proof is a check that the header of a block requests by name: an overflow proof
 // for its arithmetic, or a condition on combinations.
 type proof struct {
-	of    func(*view) error
+	of    func(*composition) error
 	about []string // parameters that it concerns
 }
 
@@ -36,14 +36,14 @@ var proofs = map[string]proof{
 
 // provesEq4 proves that QALL's occupancy, Eq. 4 and the sum of the grids do not
 // overflow.
-func provesEq4(v *view) error {
-	C := between("L", 0, 255).times(between("(tau - T)", 0, v.Int("tau"))).times(between("V", 1, 2))
-	return errors.Join(provesReport(v), provesOccupancy(), C.fits(32), provesGrids(v))
+func provesEq4(c *composition) error {
+	C := between("L", 0, 255).times(between("(tau - T)", 0, c.Int("tau"))).times(between("V", 1, 2))
+	return errors.Join(provesReport(c), provesOccupancy(), C.fits(32), provesGrids(c))
 }
 
 // provesReport checks that port numbers fit into the 8 bits of QALL's report.
-func provesReport(v *view) error {
-	if port := v.params.MaxPort; port > 255 && !v.Shared() {
+func provesReport(c *composition) error {
+	if port := c.params.MaxPort; port > 255 && !c.Shared() {
 		return fmt.Errorf("port %d: QALL's report (Fig. 6) has 8 bits for the egress port, want at most 255, or the state path shared", port)
 	}
 	return nil
@@ -55,66 +55,66 @@ func provesOccupancy() error {
 }
 
 // provesGrids proves that the sum of the weights does not overflow.
-func provesGrids(v *view) error {
-	W := between("W", v.WMin(), v.CMax())
+func provesGrids(c *composition) error {
+	W := between("W", c.pattern().MinWeight(), c.pattern().Max())
 	return errors.Join(
-		between("C", 0, v.CMax()).plus(exactly(v.WMin())).fits(32),
-		exactly(int64(v.N())).times(W).fits(32),
+		between("C", 0, c.pattern().Max()).plus(exactly(c.pattern().MinWeight())).fits(32),
+		exactly(int64(c.N())).times(W).fits(32),
 	)
 }
 
 // provesPoly proves that the normalisation does not overflow. Poly.Validate has
 // checked the sum.
-func provesPoly(v *view) error {
-	if v.poly == nil {
-		return errors.Join(provesReport(v), provesOccupancy(), provesGrids(v))
+func provesPoly(c *composition) error {
+	if c.poly == nil {
+		return errors.Join(provesReport(c), provesOccupancy(), provesGrids(c))
 	}
-	T := v.poly.T
+	T := c.poly.T
 	return errors.Join(
-		provesReport(v),
+		provesReport(c),
 		provesOccupancy(),
 		between("T", 0, T.Max-T.Min).times(exactly(T.Reciprocal())).fits(48),
-		provesGrids(v),
+		provesGrids(c),
 	)
 }
 
 // provesLoad proves that the decaying byte count does not overflow: elapsed is
 // below 2^window inside the window, and the count stays below the fixed point of
 // adding a packet.
-func provesLoad(v *view) error {
-	window := uint(v.Int("window"))
+func provesLoad(c *composition) error {
+	window := uint(c.Int("window"))
 	return errors.Join(
 		bits("sent", 32).times(bits("elapsed", window)).fits(64),
-		exactly(v.WindowBytes()).fits(31),
-		bits("sent", 32).times(exactly(v.CEReciprocal())).fits(64),
+		exactly(c.loads().WindowBytes()).fits(31),
+		bits("sent", 32).times(exactly(c.loads().CEReciprocal())).fits(64),
 	)
 }
 
 // provesOrdered proves that QDAPS's Eq. 1 does not overflow.
-func provesOrdered(*view) error {
+func provesOrdered(*composition) error {
 	QD := bits("l", 19).plus(exactly(1)).times(bits("svc", 32))
 	return errors.Join(QD.fits(64), QD.shifted(16).fits(47))
 }
 
 // provesPrediction checks the ranges in RLB's prediction, and that the range of
 // Q_th is not empty.
-func provesPrediction(v *view) error {
-	qpfc := v.Int("qpfc")
+func provesPrediction(c *composition) error {
+	qpfc := c.Int("qpfc")
 	if err := errors.Join(
-		between("(Q_PFC - Q)", 0, qpfc).times(exactly(v.Int("dt"))).fits(64),
-		bits("dQ", 32).times(exactly(v.Int("twarn"))).fits(64),
+		between("(Q_PFC - Q)", 0, qpfc).times(exactly(c.Int("dt"))).fits(64),
+		bits("dQ", 32).times(exactly(c.Int("twarn"))).fits(64),
 		bits("Q", 32).minus(bits("0", 0)).fits(32),
 	); err != nil {
 		return err
 	}
-	dC, n := v.linkBytes(), v.Int("incast")
+	dC, n := c.detours().linkBytes(), c.Int("incast")
 	upper := qpfc - dC*(n-1)
-	switch given := v.Int("qth"); {
+	switch given := c.Int("qth"); {
 	case given != 0 && given >= qpfc:
-		return fmt.Errorf("qth=%s: want less than Q_PFC, which is %s", v.Word("qth"), v.Word("qpfc"))
+		return fmt.Errorf("qth=%s: want less than Q_PFC, which is %s", c.Word("qth"), c.Word("qpfc"))
 	case given == 0 && dC > upper:
 		return fmt.Errorf("no value for Q_th: [d*C, Q_PFC - d*C*(n-1)] is [%d, %d] bytes with d=%s, C=%s, n=%d, Q_PFC=%s; give one, such as qth=%dB",
-			dC, upper, v.Word("delay"), v.Word("link"), n, v.Word("qpfc"), min(dC, qpfc/2))
+			dC, upper, c.Word("delay"), c.Word("link"), n, c.Word("qpfc"), min(dC, qpfc/2))
 	}
 	return nil
 }
@@ -123,63 +123,63 @@ func provesPrediction(v *view) error {
 
 // sampleable checks that there are at most two draws and one memory, because there
 // are no stages for more.
-func sampleable(v *view) error {
-	if v.row.like(signal) != "queue" {
-		return fmt.Errorf("choice sampled is built for signal queue alone; of %s, choice grid takes the least loaded paths most often", v.row.Signal)
+func sampleable(c *composition) error {
+	if c.row.like(signal) != "queue" {
+		return fmt.Errorf("choice sampled is built for signal queue alone; of %s, choice grid takes the least loaded paths most often", c.row.Signal)
 	}
-	if d, m := v.Int("d"), v.Int("m"); d != 2 || m > 1 {
+	if d, m := c.Int("d"), c.Int("m"); d != 2 || m > 1 {
 		return fmt.Errorf("DRILL(%d,%d): each path looked at takes stages for its queue and for the comparison; want d=2 and m=0 or 1", d, m)
 	}
 	return nil
 }
 
 // turnable checks that the program numbers cells path by path.
-func turnable(v *view) error {
-	if v.runs.like(granularity) == "adaptive" {
+func turnable(c *composition) error {
+	if c.runs.like(granularity) == "adaptive" {
 		return fmt.Errorf("choice round-robin is not built for granularity adaptive; choice uniform is, as in pdlb")
 	}
 	return nil
 }
 
 // weighable checks that the weights fit into a table.
-func weighable(v *view) error {
-	if v.row.like(signal) == "queue" || v.row.like(signal) == "marks" {
-		return fmt.Errorf("choice grid is not built for signal %s: its weights are the key of no table; signal behaviour has levels, as in qall-pkt", v.row.Signal)
+func weighable(c *composition) error {
+	if c.row.like(signal) == "queue" || c.row.like(signal) == "marks" {
+		return fmt.Errorf("choice grid is not built for signal %s: its weights are the key of no table; signal behaviour has levels, as in qall-pkt", c.row.Signal)
 	}
 	return nil
 }
 
 // gradeable checks that a path's level can represent five degrees and Absent.
-func gradeable(v *view) error {
-	if levelBits(v.N()) < 3 {
-		return fmt.Errorf("%d paths: the degrees of all are looked up in one table of 65536 entries, 3 bits for each path; want at most 4", v.N())
+func gradeable(c *composition) error {
+	if levelBits(c.N()) < 3 {
+		return fmt.Errorf("%d paths: the degrees of all are looked up in one table of 65536 entries, 3 bits for each path; want at most 4", c.N())
 	}
-	return provesLoad(v)
+	return provesLoad(c)
 }
 
 // ranked checks that levels with the slot in their low bits can be compared.
-func ranked(v *view) error {
-	if !slices.Contains([]string{"piggyback", "marks", "occupancy"}, v.row.like(signal)) {
-		return fmt.Errorf("choice least is built for signals piggyback, marks and occupancy; of %s, choice grid takes the least loaded paths most often", v.row.Signal)
+func ranked(c *composition) error {
+	if !slices.Contains([]string{"piggyback", "marks", "occupancy"}, c.row.like(signal)) {
+		return fmt.Errorf("choice least is built for signals piggyback, marks and occupancy; of %s, choice grid takes the least loaded paths most often", c.row.Signal)
 	}
 	return nil
 }
 
 // guardable checks that the row's reports are compatible with the guard's, and that
 // the stages suffice for both.
-func guardable(v *view) error {
-	if v.Orders() {
-		return fmt.Errorf("no %s for %s: guard %s would take packets out of the order that choice ordered keeps; want choice sampled, as in drill+rlb", v.row.Name, v.arch.name, v.row.Guard)
+func guardable(c *composition) error {
+	if c.flows().Orders() {
+		return fmt.Errorf("no %s for %s: guard %s would take packets out of the order that choice ordered keeps; want choice sampled, as in drill+rlb", c.row.Name, c.arch.name, c.row.Guard)
 	}
-	if slices.ContainsFunc([]string{"measure", "load", "overlay"}, v.In) {
-		return fmt.Errorf("no %s for %s: guard %s: its reports go with those of queue lengths, not of signal %s; want signal queue, classes or none, as in drill+rlb and letflow+rlb", v.row.Name, v.arch.name, v.row.Guard, v.row.Signal)
+	if slices.ContainsFunc([]string{"measure", "load", "overlay"}, c.In) {
+		return fmt.Errorf("no %s for %s: guard %s: its reports go with those of queue lengths, not of signal %s; want signal queue, classes or none, as in drill+rlb and letflow+rlb", c.row.Name, c.arch.name, c.row.Guard, c.row.Signal)
 	}
 	for _, p := range [][2]string{{"loop", "last"}, {"suboptimal", "rtt"}, {"relay", "0"}} {
-		if word := v.Word(p[0]); word != p[1] {
-			return fmt.Errorf("%s=%s: programs for %s have no such form: want %s", p[0], word, v.arch.name, p[1])
+		if word := c.Word(p[0]); word != p[1] {
+			return fmt.Errorf("%s=%s: programs for %s have no such form: want %s", p[0], word, c.arch.name, p[1])
 		}
 	}
-	return provesPrediction(v)
+	return provesPrediction(c)
 }
 
 // An interval is the range of an expression in the program, and the expression's

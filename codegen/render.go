@@ -11,6 +11,14 @@ import (
 	"text/template"
 )
 
+// Choice executes a template of the row's choice.
+func (v *view) Choice(text string) string { return v.of(v.built(v.runs, choice), text) }
+
+// ReportValues lists the values of a report.
+func (v *view) ReportValues() string {
+	return strings.Join(strings.Split(v.Place("report.values"), "\n"), ", ")
+}
+
 // parseTemplate parses the templates in a file.
 func parseTemplate(name, text string) (*template.Template, error) {
 	t, err := template.New(name).Funcs(template.FuncMap{"breaks": breaks}).Funcs(printing).Parse(alone().ReplaceAllString(text, "$1{{/*\n*/}}"))

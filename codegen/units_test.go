@@ -92,7 +92,7 @@ func TestDegrees(t *testing.T) {
 			t.Fatal(err)
 		}
 		next := int64(0)
-		for _, r := range v.Degrees() {
+		for _, r := range v.Load.Degrees() {
 			if r.From != next || r.To < r.From {
 				t.Errorf("%s: degree %d from %d to %d, after %d", link, r.Degree, r.From, r.To, next-1)
 			}
@@ -101,9 +101,9 @@ func TestDegrees(t *testing.T) {
 		if next != 1<<32 {
 			t.Errorf("%s: the last range ends at %d", link, next-1)
 		}
-		full := v.WindowBytes()
+		full := v.Load.WindowBytes()
 		for _, c := range []struct{ percent, degree int64 }{{0, 5}, {25, 3}, {50, 2}, {70, 1}, {90, 0}, {100, 0}} {
-			if got := degreeOf(v.Degrees(), (full*c.percent+99)/100); got != c.degree {
+			if got := degreeOf(v.Load.Degrees(), (full*c.percent+99)/100); got != c.degree {
 				t.Errorf("%s: degree %d at %d%%, want %d", link, got, c.percent, c.degree)
 			}
 		}
