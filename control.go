@@ -75,7 +75,7 @@ func newControl(sw *dataplane.Switch) Control {
 // Insert adds an entry to a table, or sets the default.
 func (c *Control) Insert(e Entry) error {
 	return c.change(e, func(t *bmv2.Table, entry dataplane.Entry) error {
-		_, err := c.sw.TableAdd(t.Name, entry)
+		_, err := c.sw.Tables().Add(t.Name, entry)
 		return err
 	})
 }
@@ -87,13 +87,13 @@ func (c *Control) Modify(e Entry) error {
 		if err != nil {
 			return err
 		}
-		return c.sw.TableModify(t.Name, h, entry.Target)
+		return c.sw.Tables().Modify(t.Name, h, entry.Target)
 	})
 }
 
 // find returns the handle of the entry with the match and priority of e.
 func (c *Control) find(t *bmv2.Table, e dataplane.Entry) (dataplane.Handle, error) {
-	h, err := c.sw.TableFind(t.Name, e.Match, e.Priority)
+	h, err := c.sw.Tables().Find(t.Name, e.Match, e.Priority)
 	if errors.Is(err, dataplane.ErrBadHandle) {
 		return h, errors.New("there is no entry with this match and priority")
 	}
@@ -125,13 +125,13 @@ func (c *Control) Delete(e Entry) error {
 		return err
 	}
 	if e.Match == nil {
-		return c.sw.TableResetDefault(t.Name)
+		return c.sw.Tables().ResetDefault(t.Name)
 	}
 	entry, h, err := c.locate(t, e)
 	if err != nil {
 		return err
 	}
-	if err := c.sw.TableDelete(t.Name, h); err != nil {
+	if err := c.sw.Tables().Delete(t.Name, h); err != nil {
 		return inTable(t.Name, err)
 	}
 	key := keyOf(t.Name, entry)
@@ -157,7 +157,7 @@ func (c *Control) change(e Entry, apply func(*bmv2.Table, dataplane.Entry) error
 	made := target{profile: t.ActionProfile}
 	if entry.Target, err = c.target(t, e, &made); err == nil {
 		if e.Match == nil {
-			err = c.sw.TableSetDefault(t.Name, entry.Target)
+			err = c.sw.Tables().SetDefault(t.Name, entry.Target)
 		} else {
 			err = apply(t, entry)
 		}
@@ -193,7 +193,7 @@ func (c *Control) target(t *bmv2.Table, e Entry, made *target) (dataplane.Target
 		if err != nil || t.ActionProfile == "" {
 			return dataplane.Target{Action: action}, err
 		}
-		h, err := c.sw.MemberAdd(t.ActionProfile, action)
+		h, err := c.sw.Profiles().AddMember(t.ActionProfile, action)
 		if err != nil {
 			return dataplane.Target{}, err
 		}
@@ -202,13 +202,13 @@ func (c *Control) target(t *bmv2.Table, e Entry, made *target) (dataplane.Target
 	if len(e.OneOf) == 0 {
 		return dataplane.Target{Kind: dataplane.TargetMember, Index: made.members[0]}, nil
 	}
-	group, err := c.sw.GroupAdd(t.ActionProfile)
+	group, err := c.sw.Profiles().AddGroup(t.ActionProfile)
 	if err != nil {
 		return dataplane.Target{}, err
 	}
 	made.group = &group
 	for _, h := range made.members {
-		if err := c.sw.GroupAddMember(t.ActionProfile, group, h); err != nil {
+		if err := c.sw.Profiles().AddToGroup(t.ActionProfile, group, h); err != nil {
 			return dataplane.Target{}, err
 		}
 	}
@@ -219,12 +219,12 @@ func (c *Control) target(t *bmv2.Table, e Entry, made *target) (dataplane.Target
 func (c *Control) free(t target) {
 	if t.group != nil {
 		for _, h := range t.members {
-			c.sw.GroupRemoveMember(t.profile, *t.group, h)
+			c.sw.Profiles().RemoveFromGroup(t.profile, *t.group, h)
 		}
-		c.sw.GroupDelete(t.profile, *t.group)
+		c.sw.Profiles().DeleteGroup(t.profile, *t.group)
 	}
 	for _, h := range t.members {
-		c.sw.MemberDelete(t.profile, h)
+		c.sw.Profiles().DeleteMember(t.profile, h)
 	}
 }
 
@@ -250,7 +250,7 @@ func (c *Control) Len(table string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return c.sw.TableCount(t.Name)
+	return c.sw.Tables().Count(t.Name)
 }
 
 // topPriority turns priorities around: within the switch the smallest wins.
@@ -258,7 +258,7 @@ const topPriority = 1 << 30
 
 // entry returns the entry for a table.
 func (c *Control) entry(table string, e Entry) (dataplane.Entry, error) {
-	fields, ordered, err := c.sw.TableKey(table)
+	fields, ordered, err := c.sw.Tables().Key(table)
 	if err != nil {
 		return dataplane.Entry{}, err
 	}
@@ -366,7 +366,7 @@ func (c *Control) Register(name string, index int) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	v, err := c.sw.RegisterRead(name, index)
+	v, err := c.sw.Registers().Read(name, index)
 	switch {
 	case err != nil:
 		return 0, err
@@ -382,7 +382,7 @@ func (c *Control) Registers(name string) ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.sw.RegisterCells(name, nil)
+	return c.sw.Registers().Cells(name, nil)
 }
 
 // SetRegister sets a cell of a register.
@@ -391,10 +391,10 @@ func (c *Control) SetRegister(name string, index int, value uint64) error {
 	if err != nil {
 		return err
 	}
-	if _, width, err := c.sw.RegisterInfo(name); err == nil && width < 64 && value>>width != 0 {
+	if _, width, err := c.sw.Registers().Info(name); err == nil && width < 64 && value>>width != 0 {
 		return fmt.Errorf("register %s: %d does not fit into %d bits", name, value, width)
 	}
-	return c.sw.RegisterWrite(name, index, new(big.Int).SetUint64(value))
+	return c.sw.Registers().Write(name, index, new(big.Int).SetUint64(value))
 }
 
 func (c *Control) register(short string) (string, error) {
@@ -415,7 +415,7 @@ func (c *Control) Counter(name string, index int) (Count, error) {
 	if err != nil {
 		return Count{}, err
 	}
-	v, err := c.sw.CounterRead(name, index)
+	v, err := c.sw.Counters().Read(name, index)
 	return Count(v), err
 }
 
@@ -432,7 +432,7 @@ func (c *Control) EntryCounter(e Entry) (Count, error) {
 	if err != nil {
 		return Count{}, err
 	}
-	v, err := c.sw.EntryCounter(t.Name, h)
+	v, err := c.sw.Tables().Counter(t.Name, h)
 	return Count(v), err
 }
 
@@ -474,12 +474,12 @@ func (c *Control) SetMeter(name string, index int, rates ...Rate) error {
 
 func (c *Control) setMeter(name string, index int, rates []Rate) error {
 	if len(rates) == 0 {
-		return c.sw.MeterReset(name, index)
+		return c.sw.Meters().Reset(name, index)
 	}
 	if len(rates) != 2 || rates[0].PerSecond > rates[1].PerSecond || rates[0].PerSecond < 0 {
 		return fmt.Errorf("meter %s: rates %v: want the committed rate and a peak rate that is not lower, neither negative", name, rates)
 	}
-	return c.sw.MeterSet(name, index, lists.Map(rates, func(r Rate) dataplane.MeterRate {
+	return c.sw.Meters().Set(name, index, lists.Map(rates, func(r Rate) dataplane.MeterRate {
 		return dataplane.MeterRate{PerMicrosecond: r.PerSecond / 1e6, Burst: r.Burst}
 	}))
 }
@@ -490,7 +490,7 @@ func (c *Control) SetClone(session, port, bytes int) error {
 	if session < 1 || port < 0 || port >= maxPorts || bytes < 0 {
 		return fmt.Errorf("clone session %d to port %d with %d bytes: want a session from 1, a port from 0 to %d, and no negative number", session, port, bytes, maxPorts-1)
 	}
-	return c.sw.SetMirror(uint32(session), dataplane.MirrorSession{Port: uint32(port), HasPort: true, Length: bytes})
+	return c.sw.Mirrors().Set(uint32(session), dataplane.MirrorSession{Port: uint32(port), HasPort: true, Length: bytes})
 }
 
 // SetMulticast makes a multicast group send one copy to each of the ports.
@@ -498,7 +498,7 @@ func (c *Control) SetMulticast(group int, ports ...int) error {
 	if group < 1 || group > math.MaxUint16 || slices.ContainsFunc(ports, func(p int) bool { return p < 0 || p >= maxPorts }) {
 		return fmt.Errorf("multicast group %d to ports %v: want a group from 1 to %d, and ports from 0 to %d", group, ports, math.MaxUint16, maxPorts-1)
 	}
-	return c.sw.SetGroup(uint32(group), lists.Map(ports, func(p int) dataplane.Replica { return dataplane.Replica{Port: uint32(p)} }))
+	return c.sw.Replication().SetGroup(uint32(group), lists.Map(ports, func(p int) dataplane.Replica { return dataplane.Replica{Port: uint32(p)} }))
 }
 
 func (c *Control) table(short string) (*bmv2.Table, error) {

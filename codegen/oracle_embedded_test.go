@@ -44,7 +44,7 @@ func (e *embedded) command(f []string) error {
 	switch f[0] {
 	case "table_add": // TABLE ACTION KEY... => ARGUMENT... [PRIORITY]
 		arrow := slices.Index(f, "=>")
-		fields, _, err := sw.TableKey(f[1])
+		fields, _, err := sw.Tables().Key(f[1])
 		if err != nil {
 			return err
 		}
@@ -59,22 +59,22 @@ func (e *embedded) command(f []string) error {
 			}
 			entry.Match = append(entry.Match, m)
 		}
-		_, err = sw.TableAdd(f[1], entry)
+		_, err = sw.Tables().Add(f[1], entry)
 		return err
 	case "table_set_default": // TABLE ACTION ARGUMENT...
-		return sw.TableSetDefault(f[1], dataplane.Target{Action: e.call(f[2], f[3:])})
+		return sw.Tables().SetDefault(f[1], dataplane.Target{Action: e.call(f[2], f[3:])})
 	case "mirroring_add": // SESSION PORT
 		n := inNumbers(f[1:])
-		return sw.SetMirror(n[0], dataplane.MirrorSession{Port: n[1], HasPort: true})
+		return sw.Mirrors().Set(n[0], dataplane.MirrorSession{Port: n[1], HasPort: true})
 	case "mc_mgrp_create": // GROUP
-		return sw.CreateGroup(inNumbers(f[1:])[0])
+		return sw.Replication().CreateGroup(inNumbers(f[1:])[0])
 	case "mc_node_create": // INSTANCE PORT...
 		n := inNumbers(f[1:])
-		sw.CreateNode(n[0], n[1:], nil)
+		sw.Replication().CreateNode(n[0], n[1:], nil)
 		return nil
 	case "mc_node_associate": // GROUP NODE
 		n := inNumbers(f[1:])
-		return sw.JoinGroup(n[0], dataplane.Handle(n[1]))
+		return sw.Replication().JoinGroup(n[0], dataplane.Handle(n[1]))
 	}
 	return fmt.Errorf("unknown command")
 }
@@ -111,7 +111,7 @@ func inBytes(s string, width int) []byte {
 }
 
 func (e *embedded) set(register string, index int, value uint64) error {
-	return e.engine.Switch().RegisterWrite(register, index, new(big.Int).SetUint64(value))
+	return e.engine.Switch().Registers().Write(register, index, new(big.Int).SetUint64(value))
 }
 
 func (e *embedded) send(port uint32, data []byte, _ int) ([]leaving, error) {
@@ -133,5 +133,5 @@ func sortLeaving(list []leaving) {
 }
 
 func (e *embedded) cells(register string) ([]uint64, error) {
-	return e.engine.Switch().RegisterCells(register, nil)
+	return e.engine.Switch().Registers().Cells(register, nil)
 }

@@ -201,11 +201,11 @@ func (n *virtualNet) fill(sw *dataplane.Switch, s *plan.Switch) {
 		}
 		target := dataplane.Target{Kind: dataplane.TargetAction, Action: call}
 		if len(e.Match) == 0 {
-			check(sw.TableSetDefault(e.Table, target))
+			check(sw.Tables().SetDefault(e.Table, target))
 			continue
 		}
 		entry := dataplane.Entry{Target: target}
-		key, _, err := sw.TableKey(e.Table)
+		key, _, err := sw.Tables().Key(e.Table)
 		check(err)
 		entry.Priority = math.MaxInt32 - e.Priority
 		for i, m := range e.Match {
@@ -218,30 +218,30 @@ func (n *virtualNet) fill(sw *dataplane.Switch, s *plan.Switch) {
 			}
 			entry.Match = append(entry.Match, match)
 		}
-		_, err = sw.TableAdd(e.Table, entry)
+		_, err = sw.Tables().Add(e.Table, entry)
 		check(err)
 	}
 	for _, c := range s.Sessions {
-		check(sw.SetMirror(uint32(c.ID), dataplane.MirrorSession{HasPort: true, Port: uint32(c.Port)}))
+		check(sw.Mirrors().Set(uint32(c.ID), dataplane.MirrorSession{HasPort: true, Port: uint32(c.Port)}))
 	}
 	for _, g := range s.Groups {
 		var list []dataplane.Replica
 		for i, p := range g.Ports {
 			list = append(list, dataplane.Replica{Instance: uint32(i), Port: uint32(p)})
 		}
-		check(sw.SetGroup(uint32(g.ID), list))
+		check(sw.Replication().SetGroup(uint32(g.ID), list))
 	}
 	for _, f := range s.Filters {
 		for _, array := range sw.Config().FilterArrays {
 			for i := range array.Size {
 				if strings.HasSuffix(array.Name, "."+f.Name) {
-					check(sw.FilterSet(array.Name, i, dataplane.FilterSpec{Rate: !f.Sample, Gain: f.Time, Decay: f.Time, Shift: f.Shift}))
+					check(sw.Filters().Set(array.Name, i, dataplane.FilterSpec{Rate: !f.Sample, Gain: f.Time, Decay: f.Time, Shift: f.Shift}))
 				}
 			}
 		}
 	}
 	for _, c := range s.Registers {
-		check(sw.RegisterWriteRange(c.Register, c.From, c.To, new(big.Int).SetUint64(c.Value)))
+		check(sw.Registers().WriteRange(c.Register, c.From, c.To, new(big.Int).SetUint64(c.Value)))
 	}
 }
 
@@ -314,7 +314,7 @@ func (n *virtualNet) tasks(o task.Options) []task.Task {
 }
 
 func (n *virtualNet) ReadRegister(sw, register string, from, to int, dst []uint64) ([]uint64, error) {
-	cells, err := n.switches[sw].engine.Switch().RegisterCells(register, nil)
+	cells, err := n.switches[sw].engine.Switch().Registers().Cells(register, nil)
 	if err != nil {
 		return dst, err
 	}
@@ -322,7 +322,7 @@ func (n *virtualNet) ReadRegister(sw, register string, from, to int, dst []uint6
 }
 
 func (n *virtualNet) WriteRegister(sw, register string, from, to int, value uint64) error {
-	return n.switches[sw].engine.Switch().RegisterWriteRange(register, from, to, new(big.Int).SetUint64(value))
+	return n.switches[sw].engine.Switch().Registers().WriteRange(register, from, to, new(big.Int).SetUint64(value))
 }
 
 func (n *virtualNet) Clock(string) (time.Duration, error) {

@@ -20,9 +20,15 @@ func (s *Switch) withRegister(name string, f func(*cell.Register) error) error {
 	return f(r)
 }
 
-// RegisterRead returns a cell.
-func (s *Switch) RegisterRead(name string, index int) (v *big.Int, err error) {
-	err = s.withRegister(name, func(r *cell.Register) error {
+// Registers reads and writes registers.
+type Registers struct{ s *Switch }
+
+// Registers returns the registers of the switch.
+func (s *Switch) Registers() Registers { return Registers{s} }
+
+// Read returns a cell.
+func (rs Registers) Read(name string, index int) (v *big.Int, err error) {
+	err = rs.s.withRegister(name, func(r *cell.Register) error {
 		if err := r.Check(index, index+1); err != nil {
 			return err
 		}
@@ -32,9 +38,9 @@ func (s *Switch) RegisterRead(name string, index int) (v *big.Int, err error) {
 	return v, err
 }
 
-// RegisterReadAll returns a snapshot of all cells.
-func (s *Switch) RegisterReadAll(name string) (list []*big.Int, err error) {
-	err = s.withRegister(name, always(func(r *cell.Register) {
+// ReadAll returns a snapshot of all cells.
+func (rs Registers) ReadAll(name string) (list []*big.Int, err error) {
+	err = rs.s.withRegister(name, always(func(r *cell.Register) {
 		list = make([]*big.Int, r.Size)
 		for i := range list {
 			list[i] = r.Big(i)
@@ -43,10 +49,10 @@ func (s *Switch) RegisterReadAll(name string) (list []*big.Int, err error) {
 	return list, err
 }
 
-// RegisterCells appends the cells of a register of at most 64 bits to dst. It
+// Cells appends the cells of a register of at most 64 bits to dst. It
 // is the fastest way to read a large register.
-func (s *Switch) RegisterCells(name string, dst []uint64) (list []uint64, err error) {
-	err = s.withRegister(name, func(r *cell.Register) error {
+func (rs Registers) Cells(name string, dst []uint64) (list []uint64, err error) {
+	err = rs.s.withRegister(name, func(r *cell.Register) error {
 		if r.Words > 1 {
 			return fmt.Errorf("register %s has %d bits, more than 64", name, r.Width)
 		}
@@ -56,11 +62,11 @@ func (s *Switch) RegisterCells(name string, dst []uint64) (list []uint64, err er
 	return list, err
 }
 
-// CellsNow returns the cells of a register. It is for Trace, which is called while
+// Now returns the cells of a register. It is for Trace, which is called while
 // a packet is processed. The slice belongs to the switch. It is nil if there is no
 // such register.
-func (s *Switch) CellsNow(name string) (cells []uint64, words int) {
-	if r := s.prog.Registers[name]; r != nil {
+func (rs Registers) Now(name string) (cells []uint64, words int) {
+	if r := rs.s.prog.Registers[name]; r != nil {
 		return r.Cells, r.Words
 	}
 	return nil, 0
@@ -69,11 +75,11 @@ func (s *Switch) CellsNow(name string) (cells []uint64, words int) {
 // Readings returns the headers and metadata of a packet. It is for Trace.
 func (s *Switch) Readings(e Event) []Reading { return s.prog.Read(e) }
 
-// RegisterRange appends the cells from ≤ i < to of a register to dst. Each cell
+// Range appends the cells from ≤ i < to of a register to dst. Each cell
 // takes the words of its width, the least significant word first.
-func (s *Switch) RegisterRange(name string, from, to int, dst []uint64) (list []uint64, err error) {
+func (rs Registers) Range(name string, from, to int, dst []uint64) (list []uint64, err error) {
 	list = dst
-	err = s.withRegister(name, func(r *cell.Register) error {
+	err = rs.s.withRegister(name, func(r *cell.Register) error {
 		switch {
 		case from < 0 || from > to || to > r.Size:
 			return fmt.Errorf("register %s: cells %d to %d are outside 0..%d", name, from, to-1, r.Size-1)
@@ -84,14 +90,14 @@ func (s *Switch) RegisterRange(name string, from, to int, dst []uint64) (list []
 	return list, err
 }
 
-// RegisterWrite sets a cell. It truncates v to the register's width.
-func (s *Switch) RegisterWrite(name string, index int, v *big.Int) error {
-	return s.RegisterWriteRange(name, index, index+1, v)
+// Write sets a cell. It truncates v to the register's width.
+func (rs Registers) Write(name string, index int, v *big.Int) error {
+	return rs.WriteRange(name, index, index+1, v)
 }
 
-// RegisterWriteRange sets the cells from ≤ i < to.
-func (s *Switch) RegisterWriteRange(name string, from, to int, v *big.Int) error {
-	return s.withRegister(name, func(r *cell.Register) error {
+// WriteRange sets the cells from ≤ i < to.
+func (rs Registers) WriteRange(name string, from, to int, v *big.Int) error {
+	return rs.s.withRegister(name, func(r *cell.Register) error {
 		if err := r.Check(from, to); err != nil {
 			return err
 		}
@@ -103,15 +109,15 @@ func (s *Switch) RegisterWriteRange(name string, from, to int, v *big.Int) error
 	})
 }
 
-// RegisterReset sets all cells to the initial value in the program, which is
+// Reset sets all cells to the initial value in the program, which is
 // zero by default.
-func (s *Switch) RegisterReset(name string) error {
-	return s.withRegister(name, always(func(r *cell.Register) { r.Reset() }))
+func (rs Registers) Reset(name string) error {
+	return rs.s.withRegister(name, always(func(r *cell.Register) { r.Reset() }))
 }
 
-// RegisterInfo returns the number of cells of a register and their width.
-func (s *Switch) RegisterInfo(name string) (size, width int, err error) {
-	err = s.withRegister(name, always(func(r *cell.Register) { size, width = r.Size, r.Width }))
+// Info returns the number of cells of a register and their width.
+func (rs Registers) Info(name string) (size, width int, err error) {
+	err = rs.s.withRegister(name, always(func(r *cell.Register) { size, width = r.Size, r.Width }))
 	return size, width, err
 }
 
@@ -154,35 +160,41 @@ func (s *Switch) entryCounter(name string, h Handle, f func(*Count)) error {
 	return nil
 }
 
-// CounterRead returns a counter: a cell of an array, or for a direct counter
+// Counters reads and writes indirect counters. Direct counters belong to entries of Tables.
+type Counters struct{ s *Switch }
+
+// Counters returns the indirect counters of the switch.
+func (s *Switch) Counters() Counters { return Counters{s} }
+
+// Read returns a counter: a cell of an array, or for a direct counter
 // the counter of the entry with the handle index.
-func (s *Switch) CounterRead(name string, index int) (v Count, err error) {
-	err = s.withCounter(name, index, func(c *Count) { v = *c })
+func (cs Counters) Read(name string, index int) (v Count, err error) {
+	err = cs.s.withCounter(name, index, func(c *Count) { v = *c })
 	return v, err
 }
 
-// CounterWrite sets a counter.
-func (s *Switch) CounterWrite(name string, index int, v Count) error {
-	return s.withCounter(name, index, func(c *Count) { *c = v })
+// Write sets a counter.
+func (cs Counters) Write(name string, index int, v Count) error {
+	return cs.s.withCounter(name, index, func(c *Count) { *c = v })
 }
 
-// CounterReadAll returns all cells of an array that is not direct.
-func (s *Switch) CounterReadAll(name string) ([]Count, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.prog.Counters[name]
+// ReadAll returns all cells of an array that is not direct.
+func (cs Counters) ReadAll(name string) ([]Count, error) {
+	cs.s.mu.Lock()
+	defer cs.s.mu.Unlock()
+	a := cs.s.prog.Counters[name]
 	if a == nil || a.Table != "" {
 		return nil, fmt.Errorf("unknown counter array %q", name)
 	}
 	return append([]Count{}, a.Cells...), nil
 }
 
-// CounterRange appends a snapshot of the cells from ≤ i < to of an array that
+// Range appends a snapshot of the cells from ≤ i < to of an array that
 // is not direct.
-func (s *Switch) CounterRange(name string, from, to int, dst []Count) ([]Count, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.prog.Counters[name]
+func (cs Counters) Range(name string, from, to int, dst []Count) ([]Count, error) {
+	cs.s.mu.Lock()
+	defer cs.s.mu.Unlock()
+	a := cs.s.prog.Counters[name]
 	switch {
 	case a == nil || a.Table != "":
 		return dst, fmt.Errorf("unknown counter array %q", name)
@@ -192,19 +204,19 @@ func (s *Switch) CounterRange(name string, from, to int, dst []Count) ([]Count, 
 	return append(dst, a.Cells[from:to]...), nil
 }
 
-// EntryCounter returns the direct counter of a table entry.
-func (s *Switch) EntryCounter(table string, h Handle) (v Count, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err = s.entryCounter(table, h, func(c *Count) { v = *c })
+// Counter returns the direct counter of a table entry.
+func (ts Tables) Counter(table string, h Handle) (v Count, err error) {
+	ts.s.mu.Lock()
+	defer ts.s.mu.Unlock()
+	err = ts.s.entryCounter(table, h, func(c *Count) { v = *c })
 	return v, err
 }
 
-// SetEntryCounter sets the direct counter of a table entry.
-func (s *Switch) SetEntryCounter(table string, h Handle, v Count) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.entryCounter(table, h, func(c *Count) { *c = v })
+// SetCounter sets the direct counter of a table entry.
+func (ts Tables) SetCounter(table string, h Handle, v Count) error {
+	ts.s.mu.Lock()
+	defer ts.s.mu.Unlock()
+	return ts.s.entryCounter(table, h, func(c *Count) { *c = v })
 }
 
 // withMeter calls f with a meter: a cell of an array, or the meter of an entry
@@ -245,29 +257,35 @@ func (s *Switch) meterAt(m *cell.Meters, index int) (*cell.Meter, error) {
 	return &m.Cells[index], nil
 }
 
-// MeterSet sets the rates of a meter, smallest first: committed, peak. The
+// Meters sets and reads meters.
+type Meters struct{ s *Switch }
+
+// Meters returns the meters of the switch.
+func (s *Switch) Meters() Meters { return Meters{s} }
+
+// Set sets the rates of a meter, smallest first: committed, peak. The
 // index is the number of a cell, or the handle of an entry for a direct meter.
-func (s *Switch) MeterSet(name string, index int, rates []MeterRate) error {
-	return s.withMeter(name, index, func(m *cell.Meter) error { return m.Configure(rates) })
+func (ms Meters) Set(name string, index int, rates []MeterRate) error {
+	return ms.s.withMeter(name, index, func(m *cell.Meter) error { return m.Configure(rates) })
 }
 
-// MeterReset removes the rates; without rates the meter marks everything green.
-func (s *Switch) MeterReset(name string, index int) error {
-	return s.withMeter(name, index, always(func(m *cell.Meter) { m.Configured = false }))
+// Reset removes the rates; without rates the meter marks everything green.
+func (ms Meters) Reset(name string, index int) error {
+	return ms.s.withMeter(name, index, always(func(m *cell.Meter) { m.Configured = false }))
 }
 
-// MeterRates returns the rates of a meter, or nil if it has none.
-func (s *Switch) MeterRates(name string, index int) (rates []MeterRate, err error) {
-	err = s.withMeter(name, index, always(func(m *cell.Meter) { rates = m.Get() }))
+// Rates returns the rates of a meter, or nil if it has none.
+func (ms Meters) Rates(name string, index int) (rates []MeterRate, err error) {
+	err = ms.s.withMeter(name, index, always(func(m *cell.Meter) { rates = m.Get() }))
 	return rates, err
 }
 
-// MeterAdjust sets a number of bytes that all meters of an array add to the
+// Adjust sets a number of bytes that all meters of an array add to the
 // length of each packet. The number may be negative.
-func (s *Switch) MeterAdjust(name string, bytes int) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m := s.prog.Meters[name]
+func (ms Meters) Adjust(name string, bytes int) error {
+	ms.s.mu.Lock()
+	defer ms.s.mu.Unlock()
+	m := ms.s.prog.Meters[name]
 	if m == nil {
 		return fmt.Errorf("unknown meter %q", name)
 	}
@@ -275,23 +293,23 @@ func (s *Switch) MeterAdjust(name string, bytes int) error {
 	return nil
 }
 
-// MeterCounts returns the packets and bytes that a meter has marked green,
+// Counts returns the packets and bytes that a meter has marked green,
 // yellow and red.
-func (s *Switch) MeterCounts(name string, index int) (v [3]Count, err error) {
-	err = s.withMeter(name, index, always(func(m *cell.Meter) { v = m.Seen }))
+func (ms Meters) Counts(name string, index int) (v [3]Count, err error) {
+	err = ms.s.withMeter(name, index, always(func(m *cell.Meter) { v = m.Seen }))
 	return v, err
 }
 
-// SetMeterCounts sets the counts that MeterCounts returns.
-func (s *Switch) SetMeterCounts(name string, index int, v [3]Count) error {
-	return s.withMeter(name, index, always(func(m *cell.Meter) { m.Seen = v }))
+// SetCounts sets the counts that Counts returns.
+func (ms Meters) SetCounts(name string, index int, v [3]Count) error {
+	return ms.s.withMeter(name, index, always(func(m *cell.Meter) { m.Seen = v }))
 }
 
-// MeterSetAll sets the rates of all cells of a meter array.
-func (s *Switch) MeterSetAll(name string, rates []MeterRate) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m := s.prog.Meters[name]
+// SetAll sets the rates of all cells of a meter array.
+func (ms Meters) SetAll(name string, rates []MeterRate) error {
+	ms.s.mu.Lock()
+	defer ms.s.mu.Unlock()
+	m := ms.s.prog.Meters[name]
 	if m == nil {
 		return fmt.Errorf("unknown meter %q", name)
 	}
@@ -305,10 +323,10 @@ func (s *Switch) MeterSetAll(name string, rates []MeterRate) error {
 
 // SetCRC changes the parameters of a calculation with one of the algorithms
 // crc8_custom, crc16_custom, crc32_custom and crc64_custom.
-func (s *Switch) SetCRC(calculation string, c hash.CRC) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.prog.Calcs[calculation]
+func (hs Hashes) SetCRC(calculation string, c hash.CRC) error {
+	hs.s.mu.Lock()
+	defer hs.s.mu.Unlock()
+	k := hs.s.prog.Calcs[calculation]
 	if k == nil {
 		return fmt.Errorf("unknown calculation %q", calculation)
 	}
@@ -322,10 +340,10 @@ func (s *Switch) SetCRC(calculation string, c hash.CRC) error {
 
 // SetToeplitzKey changes the key of a calculation with the algorithm toeplitz: 4
 // bytes or a multiple.
-func (s *Switch) SetToeplitzKey(calculation string, key []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.prog.Calcs[calculation]
+func (hs Hashes) SetToeplitzKey(calculation string, key []byte) error {
+	hs.s.mu.Lock()
+	defer hs.s.mu.Unlock()
+	k := hs.s.prog.Calcs[calculation]
 	if k == nil {
 		return fmt.Errorf("unknown calculation %q", calculation)
 	}

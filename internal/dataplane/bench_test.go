@@ -72,7 +72,7 @@ func reflector(t testing.TB) *Engine { return NewEngine(load(t, "reflector", Opt
 func router(t testing.TB) *Engine {
 	s := load(t, "router", Options{})
 	for i := range 1000 {
-		_, err := s.TableAdd("I.routes", Entry{
+		_, err := s.Tables().Add("I.routes", Entry{
 			Match:  []Match{{Value: be(uint64(0x0a000000+i<<8), 4), PrefixLen: 24}},
 			Target: act("I.route", be(uint64(i%8), 2), be(uint64(i), 6)),
 		})
@@ -83,12 +83,12 @@ func router(t testing.TB) *Engine {
 
 func flowlet(t testing.TB) *Engine {
 	s := load(t, "flowlet", Options{})
-	_, err := s.TableAdd("I.routes", Entry{
+	_, err := s.Tables().Add("I.routes", Entry{
 		Match: []Match{{Value: be(0x0a000000, 4), PrefixLen: 8}}, Target: act("I.group", be(1, 2), be(4, 2)),
 	})
 	must(t, err)
 	for i := range uint64(4) {
-		_, err := s.TableAdd("I.members", Entry{
+		_, err := s.Tables().Add("I.members", Entry{
 			Match: []Match{{Value: be(1, 2)}, {Value: be(i, 2)}}, Target: act("I.forward", be(i+1, 2), be(i, 6)),
 		})
 		must(t, err)
@@ -98,11 +98,11 @@ func flowlet(t testing.TB) *Engine {
 
 func feedback(t testing.TB) *Engine {
 	s := load(t, "feedback", Options{})
-	_, err := s.TableAdd("I.routes", Entry{
+	_, err := s.Tables().Add("I.routes", Entry{
 		Match: []Match{{Value: be(0x0a000000, 4), PrefixLen: 8}}, Target: act("I.group", be(1, 2)),
 	})
 	must(t, err)
-	must(t, s.SetMirror(7, MirrorSession{Port: 100, HasPort: true}))
+	must(t, s.Mirrors().Set(7, MirrorSession{Port: 100, HasPort: true}))
 	return NewEngine(s)
 }
 

@@ -124,18 +124,18 @@ func populate(s *Switch, seed uint64) {
 				for i := range tb.Key.Fields {
 					e.Match = append(e.Match, match(r, &tb.Key.Fields[i]))
 				}
-				_, _ = s.TableAdd(t.Name, e) // some are there already
+				_, _ = s.Tables().Add(t.Name, e) // some are there already
 			}
 			if r.IntN(2) == 0 {
-				_ = s.TableSetDefault(t.Name, target(t)) // some are fixed
+				_ = s.Tables().SetDefault(t.Name, target(t)) // some are fixed
 			}
 		}
 	}
 	for _, session := range []uint32{5, 7, 500, 1003} {
-		_ = s.SetMirror(session, MirrorSession{Port: session % 502, HasPort: true, Group: session % 4})
+		_ = s.Mirrors().Set(session, MirrorSession{Port: session % 502, HasPort: true, Group: session % 4})
 	}
 	for _, group := range []uint32{1, 3} {
-		_ = s.SetGroup(group, []Replica{{1, 1}, {2, 2}})
+		_ = s.Replication().SetGroup(group, []Replica{{1, 1}, {2, 2}})
 	}
 }
 
@@ -246,17 +246,17 @@ func TestCompiledSeesTheControlPlane(t *testing.T) {
 	entry := func(port uint64) Entry {
 		return Entry{Match: []Match{{Value: be(0x0a000000, 4), PrefixLen: 8}}, Target: act("I.route", be(port, 2), be(1, 6))}
 	}
-	h, err := s.TableAdd("I.routes", entry(3))
+	h, err := s.Tables().Add("I.routes", entry(3))
 	must(t, err)
 	if got := ports(); !slices.Equal(got, []uint32{3}) {
 		t.Errorf("with an entry for port 3 the packet leaves at %v", got)
 	}
-	must(t, s.TableModify("I.routes", h, entry(4).Target))
+	must(t, s.Tables().Modify("I.routes", h, entry(4).Target))
 	if got := ports(); !slices.Equal(got, []uint32{4}) {
 		t.Errorf("with an entry for port 4 the packet leaves at %v", got)
 	}
-	must(t, s.TableDelete("I.routes", h))
-	must(t, s.TableSetDefault("I.routes", act("I.route", be(5, 2), be(1, 6))))
+	must(t, s.Tables().Delete("I.routes", h))
+	must(t, s.Tables().SetDefault("I.routes", act("I.route", be(5, 2), be(1, 6))))
 	if got := ports(); !slices.Equal(got, []uint32{5}) {
 		t.Errorf("with a default for port 5 the packet leaves at %v", got)
 	}

@@ -12,12 +12,12 @@
 //
 // Programs for Tofino (TNA, T2NA) run as in a pipe of Tofino; package lower
 // translates them to the same format. tofino.go and docs/tofino.md list the
-// differences from the hardware. Switch.CellSize, Generate, SetPortMetadata,
-// FilterSet and WredSet serve these programs only.
+// differences from the hardware. Filters, Switch.CellSize, Generate and
+// SetPortMetadata serve these programs only.
 //
-// The control plane uses the methods of Switch: TableAdd, MemberAdd, GroupAdd,
-// RegisterWrite, MeterSet, SetMirror, SetGroup and others. Handles have the
-// same numbers as in BMv2.
+// The control plane uses one type for each kind of object: Tables, Profiles,
+// Registers, Counters, Meters, Replication, Mirrors, Hashes and ValueSets. Handles
+// have the same numbers as in BMv2.
 //
 // The switch differs from simple_switch only where simple_switch crashes or
 // reads memory of earlier packets. Fields are zero until the program writes

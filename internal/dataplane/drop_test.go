@@ -53,7 +53,7 @@ func TestEndOfCopies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := sw.SetMirror(5, dataplane.MirrorSession{Port: 1, HasPort: true}); err != nil {
+			if err := sw.Mirrors().Set(5, dataplane.MirrorSession{Port: 1, HasPort: true}); err != nil {
 				t.Fatal(err)
 			}
 			if sent := len(dataplane.NewEngine(sw).Process(7, []byte{1, 2, 3}, 0)); sent != c.sent || !maps.Equal(ends, c.ends) {

@@ -30,7 +30,7 @@ func filtered(t *testing.T, e *Engine, index byte, x uint16, now time.Duration) 
 // time constant.
 func TestFilterRate(t *testing.T) {
 	s := lowPass(t)
-	must(t, s.FilterSet("f", 1, FilterSpec{Rate: true, Gain: time.Millisecond, Shift: 3}))
+	must(t, s.Filters().Set("f", 1, FilterSpec{Rate: true, Gain: time.Millisecond, Shift: 3}))
 	e := NewEngine(s)
 	now, got := time.Second, 0
 	for range 20000 {
@@ -55,7 +55,7 @@ func TestFilterRate(t *testing.T) {
 // A sample rises with one time constant and falls with the other.
 func TestFilterSample(t *testing.T) {
 	s := lowPass(t)
-	must(t, s.FilterSet("f", 0, FilterSpec{Gain: time.Millisecond, Decay: 4 * time.Millisecond}))
+	must(t, s.Filters().Set("f", 0, FilterSpec{Gain: time.Millisecond, Decay: 4 * time.Millisecond}))
 	e := NewEngine(s)
 	filtered(t, e, 0, 0, time.Second)
 	up := filtered(t, e, 0, 1000, time.Second+time.Millisecond)
@@ -73,27 +73,27 @@ func TestFilterSample(t *testing.T) {
 
 func TestFilterLimits(t *testing.T) {
 	s := lowPass(t)
-	must(t, s.FilterSet("f", 3, FilterSpec{Rate: true, Gain: time.Hour}))
+	must(t, s.Filters().Set("f", 3, FilterSpec{Rate: true, Gain: time.Hour}))
 	e := NewEngine(s)
 	filtered(t, e, 3, 0xffff, time.Second)
 	if got := filtered(t, e, 3, 2, time.Second); got != 0xffff {
 		t.Errorf("beyond 16 bits: %d", got)
 	}
 	for _, spec := range []FilterSpec{{Gain: -1}, {Decay: -1}, {Shift: 32}, {Shift: -1}} {
-		if s.FilterSet("f", 0, spec) == nil {
+		if s.Filters().Set("f", 0, spec) == nil {
 			t.Errorf("%+v is accepted", spec)
 		}
 	}
-	if s.FilterSet("f", 4, FilterSpec{}) == nil || s.FilterSet("g", 0, FilterSpec{}) == nil {
+	if s.Filters().Set("f", 4, FilterSpec{}) == nil || s.Filters().Set("g", 0, FilterSpec{}) == nil {
 		t.Error("cell 4 of 4, or an unknown array, is accepted")
 	}
-	if spec, ok, err := s.FilterSpec("f", 3); err != nil || !ok || spec.Gain != time.Hour {
+	if spec, ok, err := s.Filters().Spec("f", 3); err != nil || !ok || spec.Gain != time.Hour {
 		t.Errorf("%+v, %v, %v", spec, ok, err)
 	}
-	if _, ok, err := s.FilterSpec("f", 0); err != nil || ok {
+	if _, ok, err := s.Filters().Spec("f", 0); err != nil || ok {
 		t.Errorf("a filter that is not set: %v, %v", ok, err)
 	}
-	if size, width, err := s.FilterInfo("f"); err != nil || size != 4 || width != 16 {
+	if size, width, err := s.Filters().Info("f"); err != nil || size != 4 || width != 16 {
 		t.Errorf("%d filters of %d bits, %v", size, width, err)
 	}
 }

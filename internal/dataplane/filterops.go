@@ -20,50 +20,56 @@ func (s *Switch) withFilter(name string, index int, wred bool, do func(*cell.Fil
 	return nil
 }
 
-// FilterSet sets the specification of a filter and restarts it.
-func (s *Switch) FilterSet(name string, index int, spec FilterSpec) error {
+// Filters sets Tofino's low-pass filters and WRED.
+type Filters struct{ s *Switch }
+
+// Filters returns the filters of a Tofino switch.
+func (s *Switch) Filters() Filters { return Filters{s} }
+
+// Set sets the specification of a filter and restarts it.
+func (fs Filters) Set(name string, index int, spec FilterSpec) error {
 	if err := spec.Validate(); err != nil {
 		return fmt.Errorf("filter array %s: %w", name, err)
 	}
-	return s.withFilter(name, index, false, func(_ *cell.Filters, k *cell.Filter) { *k = cell.Filter{Spec: spec, Set: true} })
+	return fs.s.withFilter(name, index, false, func(_ *cell.Filters, k *cell.Filter) { *k = cell.Filter{Spec: spec, Set: true} })
 }
 
-// FilterSpec returns the specification of a filter; ok is false if it has none.
-func (s *Switch) FilterSpec(name string, index int) (spec FilterSpec, ok bool, err error) {
-	err = s.withFilter(name, index, false, func(_ *cell.Filters, k *cell.Filter) { spec, ok = k.Spec, k.Set })
+// Spec returns the specification of a filter; ok is false if it has none.
+func (fs Filters) Spec(name string, index int) (spec FilterSpec, ok bool, err error) {
+	err = fs.s.withFilter(name, index, false, func(_ *cell.Filters, k *cell.Filter) { spec, ok = k.Spec, k.Set })
 	return spec, ok, err
 }
 
-// FilterInfo returns the number of filters of an array and the width of their
+// Info returns the number of filters of an array and the width of their
 // results.
-func (s *Switch) FilterInfo(name string) (size, width int, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.prog.Filters[name]
+func (fs Filters) Info(name string) (size, width int, err error) {
+	fs.s.mu.Lock()
+	defer fs.s.mu.Unlock()
+	f := fs.s.prog.Filters[name]
 	if f == nil {
 		return 0, 0, fmt.Errorf("unknown filter array %q", name)
 	}
 	return len(f.Cells), f.Width, nil
 }
 
-// FilterReset removes the specification of a filter, which then returns 0.
-func (s *Switch) FilterReset(name string, index int) error {
-	return s.withFilter(name, index, false, func(_ *cell.Filters, k *cell.Filter) { *k = cell.Filter{} })
+// Reset removes the specification of a filter, which then returns 0.
+func (fs Filters) Reset(name string, index int) error {
+	return fs.s.withFilter(name, index, false, func(_ *cell.Filters, k *cell.Filter) { *k = cell.Filter{} })
 }
 
-// WredSet sets the specification of a random early detection and restarts it.
+// SetWred sets the specification of a random early detection and restarts it.
 // Without a specification it drops nothing.
-func (s *Switch) WredSet(name string, index int, spec WredSpec) error {
+func (fs Filters) SetWred(name string, index int, spec WredSpec) error {
 	if err := spec.Validate(); err != nil {
 		return fmt.Errorf("filter array %s: %w", name, err)
 	}
-	return s.withFilter(name, index, true, func(_ *cell.Filters, k *cell.Filter) {
+	return fs.s.withFilter(name, index, true, func(_ *cell.Filters, k *cell.Filter) {
 		*k = cell.Filter{Spec: FilterSpec{Gain: spec.Time, Decay: spec.Time}, Set: true, Wred: spec}
 	})
 }
 
-// WredReset removes the specification of a random early detection, which then
+// ResetWred removes the specification of a random early detection, which then
 // drops nothing.
-func (s *Switch) WredReset(name string, index int) error {
-	return s.withFilter(name, index, true, func(_ *cell.Filters, k *cell.Filter) { *k = cell.Filter{} })
+func (fs Filters) ResetWred(name string, index int) error {
+	return fs.s.withFilter(name, index, true, func(_ *cell.Filters, k *cell.Filter) { *k = cell.Filter{} })
 }

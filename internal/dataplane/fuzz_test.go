@@ -193,27 +193,27 @@ func busy(t testing.TB, doc []byte, o Options) *Engine {
 				}
 			}
 			if call.Name != "" {
-				_ = s.TableSetDefault(table.Name, Target{Action: call}) // some tables' defaults are fixed
+				_ = s.Tables().SetDefault(table.Name, Target{Action: call}) // some tables' defaults are fixed
 			}
 		}
 	}
 	for _, session := range []uint16{5, 7, 500, 1003} {
-		must(t, s.SetMirror(uint32(session), MirrorSession{Port: uint32(session) % 502, HasPort: true, Group: uint32(session) % 4}))
+		must(t, s.Mirrors().Set(uint32(session), MirrorSession{Port: uint32(session) % 502, HasPort: true, Group: uint32(session) % 4}))
 	}
 	for _, session := range []uint32{1, 2, 3} { // of Tofino
-		must(t, s.SetMirror(session, MirrorSession{Port: s.GeneratorPort(), HasPort: true, Length: 64}))
+		must(t, s.Mirrors().Set(session, MirrorSession{Port: s.GeneratorPort(), HasPort: true, Length: 64}))
 	}
 	for name, f := range s.prog.Filters {
 		for i := range f.Cells {
 			if f.Wred {
-				must(t, s.WredSet(name, i, WredSpec{Time: time.Millisecond, Min: 100, Max: 1000, Probability: 0.5}))
+				must(t, s.Filters().SetWred(name, i, WredSpec{Time: time.Millisecond, Min: 100, Max: 1000, Probability: 0.5}))
 				continue
 			}
-			must(t, s.FilterSet(name, i, FilterSpec{Rate: true, Gain: time.Millisecond}))
+			must(t, s.Filters().Set(name, i, FilterSpec{Rate: true, Gain: time.Millisecond}))
 		}
 	}
 	for _, group := range []uint32{1, 3, 900, 1003} {
-		must(t, s.SetGroup(group, []Replica{{1, 1}, {2, 2}}))
+		must(t, s.Replication().SetGroup(group, []Replica{{1, 1}, {2, 2}}))
 	}
 	return NewEngine(s)
 }

@@ -18,11 +18,17 @@ func (s *Switch) hashes(name string) (list []*hash.Calculation) {
 	return list
 }
 
-// HashInfo returns a hash of a program for Tofino: its description, the function
+// Hashes changes the hash calculations of a program.
+type Hashes struct{ s *Switch }
+
+// Hashes returns the hash calculations of the switch.
+func (s *Switch) Hashes() Hashes { return Hashes{s} }
+
+// Info returns a hash of a program for Tofino: its description, the function
 // that the program specifies, and the number of input bits. It fails if the program
 // has no configurable hash called name.
-func (s *Switch) HashInfo(name string) (*bmv2.Hash, hash.Function, int, error) {
-	list := s.hashes(name)
+func (hs Hashes) Info(name string) (*bmv2.Hash, hash.Function, int, error) {
+	list := hs.s.hashes(name)
 	if len(list) == 0 {
 		return nil, hash.Function{}, 0, fmt.Errorf("the hash %s cannot be changed", name)
 	}
@@ -30,14 +36,14 @@ func (s *Switch) HashInfo(name string) (*bmv2.Hash, hash.Function, int, error) {
 	return list[0].Hash, f, bits, nil
 }
 
-// SetHash replaces the function of a hash; nil restores the program's own.
-func (s *Switch) SetHash(name string, to *hash.Matrix) error {
-	if _, _, _, err := s.HashInfo(name); err != nil {
+// Set replaces the function of a hash; nil restores the program's own.
+func (hs Hashes) Set(name string, to *hash.Matrix) error {
+	if _, _, _, err := hs.Info(name); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, k := range s.hashes(name) {
+	hs.s.mu.Lock()
+	defer hs.s.mu.Unlock()
+	for _, k := range hs.s.hashes(name) {
 		k.Set = to
 	}
 	return nil

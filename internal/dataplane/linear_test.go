@@ -32,10 +32,10 @@ func TestLinearAgainstIndex(t *testing.T) {
 		for range 12 {
 			if len(handles) > 0 && r.IntN(3) == 0 {
 				i := r.IntN(len(handles))
-				must(t, s.TableDelete("t", handles[i]))
+				must(t, s.Tables().Delete("t", handles[i]))
 				handles[i] = handles[len(handles)-1]
 				handles = handles[:len(handles)-1]
-			} else if h, err := s.TableAdd("t", someEntry(r, kind)); err == nil {
+			} else if h, err := s.Tables().Add("t", someEntry(r, kind)); err == nil {
 				handles = append(handles, h)
 			}
 			for range 20 {

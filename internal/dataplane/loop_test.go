@@ -116,7 +116,7 @@ func TestTimerPacketEnds(t *testing.T) {
 // Packets that multiply do not wait: they end at once, so they cannot fill the memory.
 func TestTimerPacketsThatMultiplyEnd(t *testing.T) {
 	sw := waiting(t, true, dataplane.Options{Rounds: 500})
-	if err := sw.SetMirror(5, dataplane.MirrorSession{Port: 68, HasPort: true}); err != nil {
+	if err := sw.Mirrors().Set(5, dataplane.MirrorSession{Port: 68, HasPort: true}); err != nil {
 		t.Fatal(err)
 	}
 	leaves, _, last := follow(t, sw, 1<<47)

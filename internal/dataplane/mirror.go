@@ -60,35 +60,41 @@ func (s *Switch) InheritTarget(old *Switch) {
 	s.mirrors, s.pre = sessions, pre
 }
 
-// SetMirror creates or changes a clone session.
-func (s *Switch) SetMirror(id uint32, m MirrorSession) error {
+// Mirrors sets mirror sessions.
+type Mirrors struct{ s *Switch }
+
+// Mirrors returns the mirror sessions of the switch.
+func (s *Switch) Mirrors() Mirrors { return Mirrors{s} }
+
+// Set creates or changes a clone session.
+func (ms Mirrors) Set(id uint32, m MirrorSession) error {
 	if id > maxSession {
 		return fmt.Errorf("clone session %d is outside 0..%d", id, maxSession)
 	}
-	if m.Priority < 0 || m.Priority >= s.opts.Priorities || m.Length < 0 {
-		return fmt.Errorf("clone session %d: priority %d is outside 0..%d or the length %d negative", id, m.Priority, s.opts.Priorities-1, m.Length)
+	if m.Priority < 0 || m.Priority >= ms.s.opts.Priorities || m.Length < 0 {
+		return fmt.Errorf("clone session %d: priority %d is outside 0..%d or the length %d negative", id, m.Priority, ms.s.opts.Priorities-1, m.Length)
 	}
-	if m.Priority > 0 && !s.arch.hasPriority(m.Priority) {
+	if m.Priority > 0 && !ms.s.arch.hasPriority(m.Priority) {
 		return fmt.Errorf("clone session %d: priority %d does not fit the program's priority field", id, m.Priority)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for int(id) >= len(s.mirrors.used) {
-		s.mirrors.used = append(s.mirrors.used, false)
-		s.mirrors.sessions = append(s.mirrors.sessions, MirrorSession{})
+	ms.s.mu.Lock()
+	defer ms.s.mu.Unlock()
+	for int(id) >= len(ms.s.mirrors.used) {
+		ms.s.mirrors.used = append(ms.s.mirrors.used, false)
+		ms.s.mirrors.sessions = append(ms.s.mirrors.sessions, MirrorSession{})
 	}
-	s.mirrors.used[id], s.mirrors.sessions[id] = true, m
+	ms.s.mirrors.used[id], ms.s.mirrors.sessions[id] = true, m
 	return nil
 }
 
-// DeleteMirror removes a clone session.
-func (s *Switch) DeleteMirror(id uint32) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if int(id) >= len(s.mirrors.used) || !s.mirrors.used[id] {
+// Delete removes a clone session.
+func (ms Mirrors) Delete(id uint32) error {
+	ms.s.mu.Lock()
+	defer ms.s.mu.Unlock()
+	if int(id) >= len(ms.s.mirrors.used) || !ms.s.mirrors.used[id] {
 		return fmt.Errorf("unknown clone session %d", id)
 	}
-	s.mirrors.used[id] = false
+	ms.s.mirrors.used[id] = false
 	return nil
 }
 
@@ -105,11 +111,11 @@ func (s *Switch) mirrorSessions() map[uint32]MirrorSession {
 	return list
 }
 
-// Mirror returns a clone session.
-func (s *Switch) Mirror(id uint32) (MirrorSession, bool) {
-	m, ok := s.mirrorSessions()[id]
+// Get returns a clone session.
+func (ms Mirrors) Get(id uint32) (MirrorSession, bool) {
+	m, ok := ms.s.mirrorSessions()[id]
 	return m, ok
 }
 
-// MirrorIDs lists the numbers of the clone sessions.
-func (s *Switch) MirrorIDs() []uint32 { return slices.Sorted(maps.Keys(s.mirrorSessions())) }
+// IDs lists the numbers of the clone sessions.
+func (ms Mirrors) IDs() []uint32 { return slices.Sorted(maps.Keys(ms.s.mirrorSessions())) }

@@ -12,7 +12,7 @@ func TestEgressCloneIsShortened(t *testing.T) {
 		{0, 100, 40}, {1000, 100, 40}, {80, 80, 20}, {60, 60, 0}, {50, 50, 0}, {20, 20, 0},
 	} {
 		s := feedback(t).Switch()
-		must(t, s.SetMirror(7, MirrorSession{Port: 100, HasPort: true, Length: c.length}))
+		must(t, s.Mirrors().Set(7, MirrorSession{Port: 100, HasPort: true, Length: c.length}))
 		p := s.receiveHead(4, udp(60, 1, 0x0a000001, 3, 4), 40, time.Millisecond)
 		out := s.Ingress(p, time.Millisecond, nil)
 		if len(out) != 1 {
@@ -34,12 +34,12 @@ func TestEgressCloneIsShortened(t *testing.T) {
 func TestMirrorPriorities(t *testing.T) {
 	s := feedback(t).Switch()
 	for _, m := range []MirrorSession{{Priority: 1}, {Priority: -1}, {Length: -1}} {
-		if s.SetMirror(1, m) == nil {
+		if s.Mirrors().Set(1, m) == nil {
 			t.Errorf("%+v is accepted by a switch with one priority", m)
 		}
 	}
 	s = load(t, "feedback", Options{Priorities: 64})
-	if s.SetMirror(1, MirrorSession{Priority: 63}) == nil {
+	if s.Mirrors().Set(1, MirrorSession{Priority: 63}) == nil {
 		t.Error("a priority is accepted that the program's field cannot have")
 	}
 }

@@ -16,7 +16,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%#x: found %v, want %v", i, ok, want)
 		}
 	}
-	h, err := s.TableAdd("I.routes", Entry{
+	h, err := s.Tables().Add("I.routes", Entry{
 		Match: []Match{{Value: be(0x0a000001, 4), PrefixLen: 32}}, Target: act("I.drop"),
 	})
 	must(t, err)
@@ -26,7 +26,7 @@ func TestProbe(t *testing.T) {
 	if out := NewEngine(s).Process(0, udp(64, 1, 0x0a000001, 1, 2), time.Second); len(out) != 0 {
 		t.Error("the packet does not hit the entry that the probe finds")
 	}
-	must(t, s.TableDelete("I.routes", h))
+	must(t, s.Tables().Delete("I.routes", h))
 	if got, ok := probe.Find(0x0a000001); !ok || got == h {
 		t.Errorf("found %v %v after the entry is gone", got, ok)
 	}

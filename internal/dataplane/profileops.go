@@ -32,18 +32,24 @@ type Group struct {
 	Members []Handle
 }
 
-// MemberAdd adds a member.
-func (s *Switch) MemberAdd(name string, c ActionCall) (h Handle, err error) {
-	err = s.memberAdd(name, c, func(free *program.Handles, _ int) (Handle, error) {
+// Profiles reads and writes action profiles, with their members and groups.
+type Profiles struct{ s *Switch }
+
+// Profiles returns the action profiles of the switch.
+func (s *Switch) Profiles() Profiles { return Profiles{s} }
+
+// AddMember adds a member.
+func (ps Profiles) AddMember(name string, c ActionCall) (h Handle, err error) {
+	err = ps.s.memberAdd(name, c, func(free *program.Handles, _ int) (Handle, error) {
 		h = free.Take()
 		return h, nil
 	})
 	return h, err
 }
 
-// MemberAddAt adds a member with its handle, which must be free.
-func (s *Switch) MemberAddAt(name string, m Member) error {
-	return s.memberAdd(name, m.Action, claim(m.Handle))
+// AddMemberAt adds a member with its handle, which must be free.
+func (ps Profiles) AddMemberAt(name string, m Member) error {
+	return ps.s.memberAdd(name, m.Action, claim(m.Handle))
 }
 
 // claim returns a function that takes a given handle below a limit.
@@ -77,9 +83,9 @@ func (s *Switch) memberAdd(name string, c ActionCall, take func(*program.Handles
 	})
 }
 
-// MemberModify changes the action of a member, for all entries that use it.
-func (s *Switch) MemberModify(name string, h Handle, c ActionCall) error {
-	return s.withProfile(name, func(pr *program.Profile) error {
+// ModifyMember changes the action of a member, for all entries that use it.
+func (ps Profiles) ModifyMember(name string, h Handle, c ActionCall) error {
+	return ps.s.withProfile(name, func(pr *program.Profile) error {
 		m := pr.Member(h)
 		if m == nil {
 			return ErrBadHandle
@@ -93,9 +99,9 @@ func (s *Switch) MemberModify(name string, h Handle, c ActionCall) error {
 	})
 }
 
-// MemberDelete removes a member that nothing uses.
-func (s *Switch) MemberDelete(name string, h Handle) error {
-	return s.withProfile(name, func(pr *program.Profile) error {
+// DeleteMember removes a member that nothing uses.
+func (ps Profiles) DeleteMember(name string, h Handle) error {
+	return ps.s.withProfile(name, func(pr *program.Profile) error {
 		m := pr.Member(h)
 		switch {
 		case m == nil:
@@ -110,8 +116,8 @@ func (s *Switch) MemberDelete(name string, h Handle) error {
 }
 
 // Members returns all members by handle.
-func (s *Switch) Members(name string) (list []Member, err error) {
-	err = s.withProfile(name, always(func(pr *program.Profile) {
+func (ps Profiles) Members(name string) (list []Member, err error) {
+	err = ps.s.withProfile(name, always(func(pr *program.Profile) {
 		for h, m := range pr.Members {
 			if m.Used {
 				list = append(list, Member{Handle(h), program.CallOf(m.Call.Action, m.Call.Args)})
@@ -121,18 +127,18 @@ func (s *Switch) Members(name string) (list []Member, err error) {
 	return list, err
 }
 
-// GroupAdd creates an empty group. A table entry can refer to it once it has
+// AddGroup creates an empty group. A table entry can refer to it once it has
 // members.
-func (s *Switch) GroupAdd(name string) (h Handle, err error) {
-	err = s.groupAdd(name, func(free *program.Handles, _ int) (Handle, error) {
+func (ps Profiles) AddGroup(name string) (h Handle, err error) {
+	err = ps.s.groupAdd(name, func(free *program.Handles, _ int) (Handle, error) {
 		h = free.Take()
 		return h, nil
 	})
 	return h, err
 }
 
-// GroupAddAt creates an empty group with a handle, which must be free.
-func (s *Switch) GroupAddAt(name string, h Handle) error { return s.groupAdd(name, claim(h)) }
+// AddGroupAt creates an empty group with a handle, which must be free.
+func (ps Profiles) AddGroupAt(name string, h Handle) error { return ps.s.groupAdd(name, claim(h)) }
 
 func (s *Switch) groupAdd(name string, take func(*program.Handles, int) (Handle, error)) error {
 	return s.withProfile(name, func(pr *program.Profile) error {
@@ -154,9 +160,9 @@ func (s *Switch) groupAdd(name string, take func(*program.Handles, int) (Handle,
 	})
 }
 
-// GroupDelete removes a group that no entry uses.
-func (s *Switch) GroupDelete(name string, h Handle) error {
-	return s.withProfile(name, func(pr *program.Profile) error {
+// DeleteGroup removes a group that no entry uses.
+func (ps Profiles) DeleteGroup(name string, h Handle) error {
+	return ps.s.withProfile(name, func(pr *program.Profile) error {
 		g := pr.Group(h)
 		switch {
 		case g == nil:
@@ -174,8 +180,8 @@ func (s *Switch) GroupDelete(name string, h Handle) error {
 }
 
 // GroupUsed reports whether entries refer to a group.
-func (s *Switch) GroupUsed(name string, h Handle) (used bool, err error) {
-	err = s.withProfile(name, func(pr *program.Profile) error {
+func (ps Profiles) GroupUsed(name string, h Handle) (used bool, err error) {
+	err = ps.s.withProfile(name, func(pr *program.Profile) error {
 		g := pr.Group(h)
 		if g == nil {
 			return ErrBadHandle
@@ -186,9 +192,9 @@ func (s *Switch) GroupUsed(name string, h Handle) (used bool, err error) {
 	return used, err
 }
 
-// GroupAddMember adds a member to a group.
-func (s *Switch) GroupAddMember(name string, group, member Handle) error {
-	return s.withProfile(name, func(pr *program.Profile) error {
+// AddToGroup adds a member to a group.
+func (ps Profiles) AddToGroup(name string, group, member Handle) error {
+	return ps.s.withProfile(name, func(pr *program.Profile) error {
 		g, m := pr.Group(group), pr.Member(member)
 		if g == nil || m == nil {
 			return ErrBadHandle
@@ -203,10 +209,10 @@ func (s *Switch) GroupAddMember(name string, group, member Handle) error {
 	})
 }
 
-// GroupRemoveMember removes a member from a group. Entries of an empty group
+// RemoveFromGroup removes a member from a group. Entries of an empty group
 // leave their packets unchanged.
-func (s *Switch) GroupRemoveMember(name string, group, member Handle) error {
-	return s.withProfile(name, func(pr *program.Profile) error {
+func (ps Profiles) RemoveFromGroup(name string, group, member Handle) error {
+	return ps.s.withProfile(name, func(pr *program.Profile) error {
 		g, m := pr.Group(group), pr.Member(member)
 		if g == nil || m == nil {
 			return ErrBadHandle
@@ -221,9 +227,9 @@ func (s *Switch) GroupRemoveMember(name string, group, member Handle) error {
 	})
 }
 
-// ProfileGroups returns all groups of an action profile by handle.
-func (s *Switch) ProfileGroups(name string) (list []Group, err error) {
-	err = s.withProfile(name, always(func(pr *program.Profile) {
+// Groups returns all groups of an action profile by handle.
+func (ps Profiles) Groups(name string) (list []Group, err error) {
+	err = ps.s.withProfile(name, always(func(pr *program.Profile) {
 		for h, g := range pr.Groups {
 			if g.Used {
 				list = append(list, Group{Handle(h), slices.Clone(g.Members)})
@@ -233,10 +239,10 @@ func (s *Switch) ProfileGroups(name string) (list []Group, err error) {
 	return list, err
 }
 
-// ProfileUses returns the references of entries and groups to each member, and of
+// Uses returns the references of entries and groups to each member, and of
 // entries to each group, by handle. Unused handles up to the highest one count 0.
-func (s *Switch) ProfileUses(name string) (members, groups []int, err error) {
-	err = s.withProfile(name, always(func(pr *program.Profile) {
+func (ps Profiles) Uses(name string) (members, groups []int, err error) {
+	err = ps.s.withProfile(name, always(func(pr *program.Profile) {
 		for _, m := range pr.Members {
 			members = append(members, m.Uses)
 		}

@@ -141,95 +141,102 @@ func (r *replication) deleteNode(h Handle) error {
 	return nil
 }
 
+// Replication sets multicast: groups of nodes, each with ports and link
+// aggregations.
+type Replication struct{ s *Switch }
+
+// Replication returns the multicast groups of the switch.
+func (s *Switch) Replication() Replication { return Replication{s} }
+
 // CreateGroup creates an empty multicast group unless it exists. Group 0 means
 // no multicast and is refused.
-func (s *Switch) CreateGroup(group uint32) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pre.create(group)
+func (rp Replication) CreateGroup(group uint32) error {
+	rp.s.mu.Lock()
+	defer rp.s.mu.Unlock()
+	return rp.s.pre.create(group)
 }
 
 // DeleteGroup removes a multicast group. Its nodes stay, without a group.
-func (s *Switch) DeleteGroup(group uint32) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g := s.pre.groups[group]
+func (rp Replication) DeleteGroup(group uint32) error {
+	rp.s.mu.Lock()
+	defer rp.s.mu.Unlock()
+	g := rp.s.pre.groups[group]
 	if g == nil {
 		return fmt.Errorf("unknown multicast group %d", group)
 	}
 	for _, h := range g.nodes {
-		s.pre.nodes[h].bound = false
+		rp.s.pre.nodes[h].bound = false
 	}
-	delete(s.pre.groups, group)
+	delete(rp.s.pre.groups, group)
 	return nil
 }
 
 // CreateNode creates a node with a replication id, ports and LAGs. Duplicates
 // are ignored.
-func (s *Switch) CreateNode(rid uint32, ports, lags []uint32) Handle {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pre.createNode(rid, ports, lags)
+func (rp Replication) CreateNode(rid uint32, ports, lags []uint32) Handle {
+	rp.s.mu.Lock()
+	defer rp.s.mu.Unlock()
+	return rp.s.pre.createNode(rid, ports, lags)
 }
 
 // UpdateNode changes the ports and the LAGs of a node.
-func (s *Switch) UpdateNode(h Handle, ports, lags []uint32) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.pre.node(h)
+func (rp Replication) UpdateNode(h Handle, ports, lags []uint32) error {
+	rp.s.mu.Lock()
+	defer rp.s.mu.Unlock()
+	n := rp.s.pre.node(h)
 	if n == nil {
 		return ErrBadHandle
 	}
 	n.ports, n.lags = lists.Set(ports), lists.Set(lags)
 	if n.bound {
-		s.pre.renew(s.pre.groups[n.group])
+		rp.s.pre.renew(rp.s.pre.groups[n.group])
 	}
 	return nil
 }
 
 // JoinGroup adds a node to a group. A node belongs to at most one group.
-func (s *Switch) JoinGroup(group uint32, h Handle) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pre.join(group, h)
+func (rp Replication) JoinGroup(group uint32, h Handle) error {
+	rp.s.mu.Lock()
+	defer rp.s.mu.Unlock()
+	return rp.s.pre.join(group, h)
 }
 
 // LeaveGroup removes a node from its group.
-func (s *Switch) LeaveGroup(h Handle) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pre.node(h) == nil {
+func (rp Replication) LeaveGroup(h Handle) error {
+	rp.s.mu.Lock()
+	defer rp.s.mu.Unlock()
+	if rp.s.pre.node(h) == nil {
 		return ErrBadHandle
 	}
-	s.pre.leave(h)
+	rp.s.pre.leave(h)
 	return nil
 }
 
 // DeleteNode removes a node, also from its group.
-func (s *Switch) DeleteNode(h Handle) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.pre.deleteNode(h)
+func (rp Replication) DeleteNode(h Handle) error {
+	rp.s.mu.Lock()
+	defer rp.s.mu.Unlock()
+	return rp.s.pre.deleteNode(h)
 }
 
 // SetLAG sets the ports of a link aggregation group.
-func (s *Switch) SetLAG(lag uint32, ports []uint32) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pre.lags == nil {
-		s.pre.lags = map[uint32][]uint32{}
+func (rp Replication) SetLAG(lag uint32, ports []uint32) {
+	rp.s.mu.Lock()
+	defer rp.s.mu.Unlock()
+	if rp.s.pre.lags == nil {
+		rp.s.pre.lags = map[uint32][]uint32{}
 	}
-	s.pre.lags[lag] = lists.Set(ports)
-	for _, g := range s.pre.groups {
-		s.pre.renew(g)
+	rp.s.pre.lags[lag] = lists.Set(ports)
+	for _, g := range rp.s.pre.groups {
+		rp.s.pre.renew(g)
 	}
 }
 
 // LAGs returns the ports of the link aggregation groups.
-func (s *Switch) LAGs() map[uint32][]uint32 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.pre.lags)
+func (rp Replication) LAGs() map[uint32][]uint32 {
+	rp.s.mu.Lock()
+	defer rp.s.mu.Unlock()
+	return maps.Clone(rp.s.pre.lags)
 }
 
 // A MulticastNode is a node of the replication engine.
@@ -240,18 +247,18 @@ type MulticastNode struct {
 	LAGs     []uint32
 }
 
-// Multicast returns the nodes by handle, and for each group its nodes in the
+// Nodes returns the nodes by handle, and for each group its nodes in the
 // order in which they joined.
-func (s *Switch) Multicast() (nodes []MulticastNode, groups map[uint32][]Handle) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for h, n := range s.pre.nodes {
+func (rp Replication) Nodes() (nodes []MulticastNode, groups map[uint32][]Handle) {
+	rp.s.mu.Lock()
+	defer rp.s.mu.Unlock()
+	for h, n := range rp.s.pre.nodes {
 		if n.used {
 			nodes = append(nodes, MulticastNode{Handle(h), n.rid, n.ports, n.lags})
 		}
 	}
 	groups = map[uint32][]Handle{}
-	for id, g := range s.pre.groups {
+	for id, g := range rp.s.pre.groups {
 		groups[id] = slices.Clone(g.nodes)
 	}
 	return nodes, groups
@@ -264,17 +271,17 @@ type Replica struct {
 }
 
 // Groups lists the multicast groups.
-func (s *Switch) Groups() []uint32 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Sorted(maps.Keys(s.pre.groups))
+func (rp Replication) Groups() []uint32 {
+	rp.s.mu.Lock()
+	defer rp.s.mu.Unlock()
+	return slices.Sorted(maps.Keys(rp.s.pre.groups))
 }
 
-// GroupReplicas returns the copies that a group makes.
-func (s *Switch) GroupReplicas(group uint32) ([]Replica, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g := s.pre.groups[group]
+// Replicas returns the copies that a group makes.
+func (rp Replication) Replicas(group uint32) ([]Replica, error) {
+	rp.s.mu.Lock()
+	defer rp.s.mu.Unlock()
+	g := rp.s.pre.groups[group]
 	if g == nil {
 		return nil, fmt.Errorf("unknown multicast group %d", group)
 	}
@@ -282,19 +289,19 @@ func (s *Switch) GroupReplicas(group uint32) ([]Replica, error) {
 }
 
 // SetGroup replaces a group by one with exactly these copies, as P4Runtime does.
-func (s *Switch) SetGroup(group uint32, list []Replica) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.pre.create(group); err != nil {
+func (rp Replication) SetGroup(group uint32, list []Replica) error {
+	rp.s.mu.Lock()
+	defer rp.s.mu.Unlock()
+	if err := rp.s.pre.create(group); err != nil {
 		return err
 	}
-	for _, h := range slices.Clone(s.pre.groups[group].nodes) {
-		if err := s.pre.deleteNode(h); err != nil {
+	for _, h := range slices.Clone(rp.s.pre.groups[group].nodes) {
+		if err := rp.s.pre.deleteNode(h); err != nil {
 			return err
 		}
 	}
 	for _, r := range list {
-		if err := s.pre.join(group, s.pre.createNode(r.Instance, []uint32{r.Port}, nil)); err != nil {
+		if err := rp.s.pre.join(group, rp.s.pre.createNode(r.Instance, []uint32{r.Port}, nil)); err != nil {
 			return err
 		}
 	}

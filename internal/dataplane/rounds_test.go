@@ -63,13 +63,13 @@ func TestEndlessPackets(t *testing.T) {
 				t.Fatal(err)
 			}
 			copies := []dataplane.Replica{{Instance: 1, Port: 1}, {Instance: 2, Port: 2}, {Instance: 3, Port: 4}}
-			if err := sw.SetGroup(9, copies); err != nil {
+			if err := sw.Replication().SetGroup(9, copies); err != nil {
 				t.Fatal(err)
 			}
-			if err := sw.SetMirror(5, dataplane.MirrorSession{Port: 1, HasPort: true}); err != nil {
+			if err := sw.Mirrors().Set(5, dataplane.MirrorSession{Port: 1, HasPort: true}); err != nil {
 				t.Fatal(err)
 			}
-			if err := sw.SetMirror(6, dataplane.MirrorSession{Port: 1, HasPort: true, Group: 9}); err != nil {
+			if err := sw.Mirrors().Set(6, dataplane.MirrorSession{Port: 1, HasPort: true, Group: 9}); err != nil {
 				t.Fatal(err)
 			}
 			e := dataplane.NewEngine(sw)
@@ -104,7 +104,7 @@ func TestEndlessClonesEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sw.SetMirror(5, dataplane.MirrorSession{Port: 1, HasPort: true}); err != nil {
+	if err := sw.Mirrors().Set(5, dataplane.MirrorSession{Port: 1, HasPort: true}); err != nil {
 		t.Fatal(err)
 	}
 	e := dataplane.NewEngine(sw)

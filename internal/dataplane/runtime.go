@@ -42,18 +42,24 @@ func always[T any](f func(T)) func(T) error {
 	}
 }
 
-// TableAdd adds an entry and returns its handle.
-func (s *Switch) TableAdd(name string, e Entry) (h Handle, err error) {
-	err = s.tableAdd(name, e, func(t *program.Table, te program.TableEntry) (err error) {
+// Tables reads and writes the tables of a switch.
+type Tables struct{ s *Switch }
+
+// Tables returns the tables of the switch.
+func (s *Switch) Tables() Tables { return Tables{s} }
+
+// Add adds an entry and returns its handle.
+func (ts Tables) Add(name string, e Entry) (h Handle, err error) {
+	err = ts.s.tableAdd(name, e, func(t *program.Table, te program.TableEntry) (err error) {
 		h, err = t.Add(te)
 		return err
 	})
 	return h, err
 }
 
-// TableAddAt adds an entry with its handle, which must be free, as a saved state has it.
-func (s *Switch) TableAddAt(name string, e Entry) error {
-	return s.tableAdd(name, e, func(t *program.Table, te program.TableEntry) error { return t.AddAt(e.Handle, te) })
+// AddAt adds an entry with its handle, which must be free, as a saved state has it.
+func (ts Tables) AddAt(name string, e Entry) error {
+	return ts.s.tableAdd(name, e, func(t *program.Table, te program.TableEntry) error { return t.AddAt(e.Handle, te) })
 }
 
 func (s *Switch) tableAdd(name string, e Entry, add func(*program.Table, program.TableEntry) error) error {
@@ -76,9 +82,9 @@ func (s *Switch) tableAdd(name string, e Entry, add func(*program.Table, program
 	})
 }
 
-// TableModify changes the target of an entry.
-func (s *Switch) TableModify(name string, h Handle, target Target) error {
-	return s.withTable(name, func(t *program.Table) error {
+// Modify changes the target of an entry.
+func (ts Tables) Modify(name string, h Handle, target Target) error {
+	return ts.s.withTable(name, func(t *program.Table) error {
 		if t.Immutable {
 			return ErrImmutable
 		}
@@ -99,9 +105,9 @@ func (s *Switch) TableModify(name string, h Handle, target Target) error {
 	})
 }
 
-// TableDelete removes an entry.
-func (s *Switch) TableDelete(name string, h Handle) error {
-	return s.withTable(name, func(t *program.Table) error {
+// Delete removes an entry.
+func (ts Tables) Delete(name string, h Handle) error {
+	return ts.s.withTable(name, func(t *program.Table) error {
 		if t.Immutable {
 			return ErrImmutable
 		}
@@ -113,10 +119,10 @@ func (s *Switch) TableDelete(name string, h Handle) error {
 	})
 }
 
-// TableClear removes all entries, and restores the program's default action if
+// Clear removes all entries, and restores the program's default action if
 // withDefault is set.
-func (s *Switch) TableClear(name string, withDefault bool) error {
-	return s.withTable(name, func(t *program.Table) error {
+func (ts Tables) Clear(name string, withDefault bool) error {
+	return ts.s.withTable(name, func(t *program.Table) error {
 		if t.Immutable {
 			return ErrImmutable
 		}
@@ -125,10 +131,10 @@ func (s *Switch) TableClear(name string, withDefault bool) error {
 	})
 }
 
-// TableFind returns the handle of the entry with a match and, in a ternary or
+// Find returns the handle of the entry with a match and, in a ternary or
 // range table, a priority.
-func (s *Switch) TableFind(name string, match []Match, priority int) (h Handle, err error) {
-	err = s.withTable(name, func(t *program.Table) error {
+func (ts Tables) Find(name string, match []Match, priority int) (h Handle, err error) {
+	err = ts.s.withTable(name, func(t *program.Table) error {
 		e := program.TableEntry{Match: match, Priority: priority}
 		if _, err := t.Prepare(&e); err != nil {
 			return err
@@ -143,9 +149,9 @@ func (s *Switch) TableFind(name string, match []Match, priority int) (h Handle, 
 	return h, err
 }
 
-// TableEntry returns an entry.
-func (s *Switch) TableEntry(name string, h Handle) (e Entry, err error) {
-	err = s.withTable(name, func(t *program.Table) error {
+// Entry returns an entry.
+func (ts Tables) Entry(name string, h Handle) (e Entry, err error) {
+	err = ts.s.withTable(name, func(t *program.Table) error {
 		te, err := t.Entry(h)
 		if err != nil {
 			return err
@@ -156,9 +162,9 @@ func (s *Switch) TableEntry(name string, h Handle) (e Entry, err error) {
 	return e, err
 }
 
-// TableEntries returns a snapshot of all entries by handle.
-func (s *Switch) TableEntries(name string) (list []Entry, err error) {
-	err = s.withTable(name, always(func(t *program.Table) {
+// Entries returns a snapshot of all entries by handle.
+func (ts Tables) Entries(name string) (list []Entry, err error) {
+	err = ts.s.withTable(name, always(func(t *program.Table) {
 		for slot := range t.Entries {
 			if t.Entries[slot].Used {
 				list = append(list, t.Entries[slot].Export(t.Handle(slot)))
@@ -168,18 +174,18 @@ func (s *Switch) TableEntries(name string) (list []Entry, err error) {
 	return list, err
 }
 
-// TableCount returns the number of entries of a table.
-func (s *Switch) TableCount(name string) (n int, err error) {
-	err = s.withTable(name, always(func(t *program.Table) { n = t.Count }))
+// Count returns the number of entries of a table.
+func (ts Tables) Count(name string) (n int, err error) {
+	err = ts.s.withTable(name, always(func(t *program.Table) { n = t.Count }))
 	return n, err
 }
 
-// TableWalk returns at most most entries in order of their handles, and the
+// Walk returns at most most entries in order of their handles, and the
 // position at which to continue, or a negative number at the end. An entry that
 // stays in the table during the walk appears once.
-func (s *Switch) TableWalk(name string, from, most int) (list []Entry, next int, err error) {
+func (ts Tables) Walk(name string, from, most int) (list []Entry, next int, err error) {
 	next = -1
-	err = s.withTable(name, always(func(t *program.Table) {
+	err = ts.s.withTable(name, always(func(t *program.Table) {
 		for slot := from; slot < len(t.Entries); slot++ {
 			if slot == from+most {
 				next = slot
@@ -193,16 +199,16 @@ func (s *Switch) TableWalk(name string, from, most int) (list []Entry, next int,
 	return list, next, err
 }
 
-// TableUnlock allows changes to the entries of a table that the program has
+// Unlock allows changes to the entries of a table that the program has
 // filled. P4 forbids them for const entries only; BMv2 JSON does not
 // distinguish the two.
-func (s *Switch) TableUnlock(name string) error {
-	return s.withTable(name, always(func(t *program.Table) { t.Immutable = false }))
+func (ts Tables) Unlock(name string) error {
+	return ts.s.withTable(name, always(func(t *program.Table) { t.Immutable = false }))
 }
 
-// TableSetDefault sets the action of a table on a miss.
-func (s *Switch) TableSetDefault(name string, target Target) error {
-	return s.withTable(name, func(t *program.Table) error {
+// SetDefault sets the action of a table on a miss.
+func (ts Tables) SetDefault(name string, target Target) error {
+	return ts.s.withTable(name, func(t *program.Table) error {
 		if t.ConstDef {
 			return ErrConstDefault
 		}
@@ -224,15 +230,15 @@ func (s *Switch) TableSetDefault(name string, target Target) error {
 	})
 }
 
-// TableResetDefault restores the program's default action.
-func (s *Switch) TableResetDefault(name string) error {
-	return s.withTable(name, always(func(t *program.Table) { t.ResetDefault() }))
+// ResetDefault restores the program's default action.
+func (ts Tables) ResetDefault(name string) error {
+	return ts.s.withTable(name, always(func(t *program.Table) { t.ResetDefault() }))
 }
 
-// TableDefault returns the action of a table on a miss; ok is false if there is
+// Default returns the action of a table on a miss; ok is false if there is
 // none.
-func (s *Switch) TableDefault(name string) (target Target, ok bool, err error) {
-	err = s.withTable(name, always(func(t *program.Table) {
+func (ts Tables) Default(name string) (target Target, ok bool, err error) {
+	err = ts.s.withTable(name, always(func(t *program.Table) {
 		if ok = t.DefUsed; ok {
 			target = t.Def.ToTarget()
 		}
@@ -247,10 +253,10 @@ type KeyField struct {
 	Width int
 }
 
-// TableKey describes a table's key; ordered reports whether entries have a
+// Key describes a table's key; ordered reports whether entries have a
 // priority.
-func (s *Switch) TableKey(name string) (fields []KeyField, ordered bool, err error) {
-	err = s.withTable(name, always(func(t *program.Table) {
+func (ts Tables) Key(name string) (fields []KeyField, ordered bool, err error) {
+	err = ts.s.withTable(name, always(func(t *program.Table) {
 		for _, f := range t.Key.Fields {
 			fields = append(fields, KeyField{f.Name, f.Kind, f.Width})
 		}
@@ -272,8 +278,8 @@ func (s *Switch) ActionWidths(name string) (widths []int, err error) {
 }
 
 // SetIdleTimeout sets the idle timeout of an entry and restarts it.
-func (s *Switch) SetIdleTimeout(name string, h Handle, timeout, now time.Duration) error {
-	return s.withTable(name, func(t *program.Table) error {
+func (ts Tables) SetIdleTimeout(name string, h Handle, timeout, now time.Duration) error {
+	return ts.s.withTable(name, func(t *program.Table) error {
 		if !t.Ageing {
 			return ErrNotSupported
 		}
@@ -287,8 +293,8 @@ func (s *Switch) SetIdleTimeout(name string, h Handle, timeout, now time.Duratio
 }
 
 // LastHit returns the time of an entry's last hit (or of SetIdleTimeout).
-func (s *Switch) LastHit(name string, h Handle) (at time.Duration, err error) {
-	err = s.withTable(name, func(t *program.Table) error {
+func (ts Tables) LastHit(name string, h Handle) (at time.Duration, err error) {
+	err = ts.s.withTable(name, func(t *program.Table) error {
 		if !t.Ageing {
 			return ErrNotSupported
 		}
@@ -305,8 +311,8 @@ func (s *Switch) LastHit(name string, h Handle) (at time.Duration, err error) {
 // IdleEntries returns at most most entries of a table without a hit for their idle
 // timeout. The search starts at from; next is the position at which to continue, so
 // that small batches reach all entries.
-func (s *Switch) IdleEntries(name string, now time.Duration, from, most int) (list []Entry, next int, err error) {
-	err = s.withTable(name, always(func(t *program.Table) {
+func (ts Tables) IdleEntries(name string, now time.Duration, from, most int) (list []Entry, next int, err error) {
+	err = ts.s.withTable(name, always(func(t *program.Table) {
 		if from >= len(t.Entries) {
 			from = 0
 		}

@@ -123,7 +123,7 @@ type Options struct {
 	// Log is called with each line of log_msg and of failed assertions.
 	Log func(line string)
 	// Trace is called with the events of packets. It must not call the Switch, except
-	// Readings and CellsNow.
+	// Readings and Registers().Now.
 	Trace func(Event)
 }
 

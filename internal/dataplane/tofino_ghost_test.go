@@ -103,7 +103,7 @@ func TestGhost(t *testing.T) {
 			s.Egress(p, 4, time.Second, nil)
 			arrive(9, QueueNumber(3, 0), 4)
 			arrive(9, QueueNumber(3, 1), 0x99)
-			counted, err := s.RegisterCells("messages", nil)
+			counted, err := s.Registers().Cells("messages", nil)
 			must(t, err)
 			if want := 3 * s.tofino.programs[0].ghost.copies; counted[0] != want || (want == 6) != (name == "two copies") {
 				t.Errorf("the control ran %d times, want %d", counted[0], want)
@@ -118,7 +118,7 @@ func TestGhostInEngine(t *testing.T) {
 	e := NewEngine(s)
 	e.Queues(func(q *Queues) { must(t, q.SetRate(3, 0, 1000)) })
 	length := func() uint64 {
-		cells, err := s.RegisterCells("first", nil)
+		cells, err := s.Registers().Cells("first", nil)
 		must(t, err)
 		return cells[QueueNumber(3, 0)]
 	}

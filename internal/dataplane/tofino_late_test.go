@@ -50,17 +50,17 @@ func TestTrueEgress(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]Count{"E.late": {Packets: 2, Bytes: 2 * 60}, "E.early": {Packets: 3, Bytes: 3 * 64}} {
-		if got, err := s.CounterRead(name, 3); err != nil || got != want {
+		if got, err := s.Counters().Read(name, 3); err != nil || got != want {
 			t.Errorf("%s: %v, %v, want %v", name, got, err, want)
 		}
 	}
-	list, err := s.TableEntries("E.all")
+	list, err := s.Tables().Entries("E.all")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var sum Count
 	for _, e := range list {
-		c, err := s.EntryCounter("E.all", e.Handle)
+		c, err := s.Tables().Counter("E.all", e.Handle)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -84,11 +84,11 @@ func pipeLeaf(t testing.TB, arch, row string) *Engine {
 		}
 	}
 	for _, session := range []uint32{1, 2} {
-		must(t, s.SetMirror(session, MirrorSession{Port: s.GeneratorPort(), HasPort: true, Length: 64}))
+		must(t, s.Mirrors().Set(session, MirrorSession{Port: s.GeneratorPort(), HasPort: true, Length: 64}))
 	}
 	for name := range s.prog.Filters {
 		for i := range s.prog.Filters[name].Cells {
-			must(t, s.FilterSet(name, i, FilterSpec{Rate: true, Gain: time.Millisecond, Shift: 10}))
+			must(t, s.Filters().Set(name, i, FilterSpec{Rate: true, Gain: time.Millisecond, Shift: 10}))
 		}
 	}
 	return NewEngine(s)
@@ -111,13 +111,13 @@ func (l leafTables) call(table, action string, value func(string) uint64) Target
 
 func (l leafTables) add(table, action string, value func(string) uint64, key ...Match) {
 	l.t.Helper()
-	_, err := l.s.TableAdd(table, Entry{Match: key, Target: l.call(table, action, value)})
+	_, err := l.s.Tables().Add(table, Entry{Match: key, Target: l.call(table, action, value)})
 	must(l.t, err)
 }
 
 func (l leafTables) orElse(table, action string, value func(string) uint64) {
 	l.t.Helper()
-	must(l.t, l.s.TableSetDefault(table, l.call(table, action, value)))
+	must(l.t, l.s.Tables().SetDefault(table, l.call(table, action, value)))
 }
 
 // Every row forwards each packet of each flow to one of its paths, with the

@@ -337,7 +337,7 @@ func TestEgressParserError(t *testing.T) {
 }
 
 func mirrorTo(t testing.TB, id uint32, m MirrorSession) func(*Switch) {
-	return func(s *Switch) { must(t, s.SetMirror(id, m)) }
+	return func(s *Switch) { must(t, s.Mirrors().Set(id, m)) }
 }
 
 // A mirror of ingress contains its header and the packet as received, even if the

@@ -21,8 +21,8 @@ func TestPipeMulticast(t *testing.T) {
 		egress:  prims(set("eg_h.a", "eg_intr.egress_rid"), set("eg_h.b", "eg_intr.egress_rid_first"), set("eg_h.c", "eg_intr.egress_port")),
 	}
 	groups := func(s *Switch) {
-		must(t, s.SetGroup(10, []Replica{{0x41, 6}, {0x41, 7}, {0x42, 8}}))
-		must(t, s.SetGroup(20, []Replica{{0x42, 9}}))
+		must(t, s.Replication().SetGroup(10, []Replica{{0x41, 6}, {0x41, 7}, {0x42, 8}}))
+		must(t, s.Replication().SetGroup(20, []Replica{{0x42, 9}}))
 	}
 	p.check(t, groups, "01020304 aa", "6:41010006aa 7:41000007aa 8:42010008aa 9:42010009aa 3:00000003aa")
 	p.ingress = append(p.ingress, set("ig_dprsr_md.drop_ctl", 1))
@@ -36,8 +36,8 @@ func TestPipeMulticast(t *testing.T) {
 func TestMirrorToGroup(t *testing.T) {
 	p := pipeProgram{ingress: prims(set(toPort3, 3)), egress: prims(set("eg_h.a", "eg_intr.egress_rid")), inDeparser: prims(do("mirror_emit", 7))}
 	p.check(t, func(s *Switch) {
-		must(t, s.SetGroup(10, []Replica{{0x41, 6}, {0x42, 8}}))
-		must(t, s.SetMirror(7, MirrorSession{Group: 10}))
+		must(t, s.Replication().SetGroup(10, []Replica{{0x41, 6}, {0x42, 8}}))
+		must(t, s.Mirrors().Set(7, MirrorSession{Group: 10}))
 	}, "01020304", "6:41020304 8:42020304 3:00020304")
 }
 
@@ -48,7 +48,7 @@ func TestMirrorsOfMirrors(t *testing.T) {
 		ingress:     prims(set(toPort3, 3)),
 		outDeparser: prims(do("add_header", "eg_m"), do("mirror_emit", 7, "eg_m")),
 	}.start(t, Options{})
-	must(t, s.SetMirror(7, MirrorSession{Port: 9, HasPort: true}))
+	must(t, s.Mirrors().Set(7, MirrorSession{Port: 9, HasPort: true}))
 	longest := 0
 	out := NewEngine(s).Process(5, make([]byte, 1000), time.Second)
 	for _, o := range out {
@@ -92,7 +92,7 @@ func TestResubmitWithoutMirror(t *testing.T) {
 		inState:    []*bmv2.ParserOp{extract("ig_data"), advance(32), extract("ig_h")},
 		ingress:    prims(set(toPort3, 3)),
 		inDeparser: prims(do("mirror_emit", 7), do("_jump_if_zero", first, 3), do("resubmit_emit")),
-	}.check(t, func(s *Switch) { must(t, s.SetMirror(7, MirrorSession{Port: 9, HasPort: true})) }, "01020304", "9:01020304 3:01020304")
+	}.check(t, func(s *Switch) { must(t, s.Mirrors().Set(7, MirrorSession{Port: 9, HasPort: true})) }, "01020304", "9:01020304 3:01020304")
 }
 
 func TestBypassEgress(t *testing.T) {
@@ -228,7 +228,7 @@ func TestLengthAtEgress(t *testing.T) {
 // If the caller keeps the payload, all lengths still include it.
 func TestPipeHead(t *testing.T) {
 	s := pipeProgram{ingress: prims(set(toPort3, 3)), inDeparser: prims(do("mirror_emit", 7)), egress: prims(set("eg_h.c", "eg_intr.pkt_length"))}.start(t, Options{})
-	must(t, s.SetMirror(7, MirrorSession{Port: 9, HasPort: true, Length: 20}))
+	must(t, s.Mirrors().Set(7, MirrorSession{Port: 9, HasPort: true, Length: 20}))
 	out := s.Ingress(s.receiveHead(1, unhex(t, "01020304aabb"), 1000, time.Second), time.Second, nil)
 	if len(out) != 2 || out[0].Packet.Len() != 20 || out[0].Packet.extraBytes() != 14 || out[1].Packet.Len() != 1006 || out[1].Packet.extraBytes() != 1000 {
 		t.Fatalf("%+v", out)
@@ -250,7 +250,7 @@ func TestPipeTrace(t *testing.T) {
 			got = append(got, fmt.Sprintf("%d %v %s%d", e.Packet, e.Kind, e.Name, e.Value))
 		}
 	}})
-	must(t, s.SetMirror(7, MirrorSession{Port: 9, HasPort: true}))
+	must(t, s.Mirrors().Set(7, MirrorSession{Port: 9, HasPort: true}))
 	e := NewEngine(s)
 	sent(t, e, 5, "01020044", time.Second)
 	want := []string{
@@ -275,14 +275,14 @@ func TestPipeRegisters(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	must(t, s.RegisterReset("r"))
-	if v, err := s.RegisterRead("r", 2); err != nil || v.Int64() != 0xbeef {
+	must(t, s.Registers().Reset("r"))
+	if v, err := s.Registers().Read("r", 2); err != nil || v.Int64() != 0xbeef {
 		t.Errorf("after a reset %v, %v", v, err)
 	}
-	if v, err := s.RegisterRead("w", 1); err != nil || v.Text(16) != "1234567890abcdef1122" {
+	if v, err := s.Registers().Read("w", 1); err != nil || v.Text(16) != "1234567890abcdef1122" {
 		t.Errorf("a wide cell starts with %v, %v", v, err)
 	}
-	must(t, s.RegisterWrite("r", 1, big.NewInt(7)))
+	must(t, s.Registers().Write("r", 1, big.NewInt(7)))
 }
 
 // register_entry returns the entry that the table has hit.
@@ -300,7 +300,7 @@ func TestRegisterEntry(t *testing.T) {
 	}
 	s := p.start(t, Options{})
 	for _, a := range []byte{9, 8} {
-		_, err := s.TableAdd("t", Entry{Match: []Match{{Value: []byte{a}}}, Target: act("count")})
+		_, err := s.Tables().Add("t", Entry{Match: []Match{{Value: []byte{a}}}, Target: act("count")})
 		must(t, err)
 	}
 	e := NewEngine(s)

@@ -17,9 +17,9 @@ func TestTrace(t *testing.T) {
 		lines = append(lines, line)
 	}})
 	e := NewEngine(s)
-	_, err := s.TableAdd("I.routes", Entry{Match: []Match{{}}, Target: act("I.group", be(1, 2))})
+	_, err := s.Tables().Add("I.routes", Entry{Match: []Match{{}}, Target: act("I.group", be(1, 2))})
 	must(t, err)
-	must(t, s.SetMirror(7, MirrorSession{Port: 100, HasPort: true}))
+	must(t, s.Mirrors().Set(7, MirrorSession{Port: 100, HasPort: true}))
 	e.Process(0, udp(60, 1, 2, 3, 4), time.Second)
 	want := []string{
 		"1 parse state start 0", "1 parse state ethernet 0", "1 parse state ip 0",
@@ -62,7 +62,7 @@ func TestStepsByHand(t *testing.T) {
 	if out = s.Ingress(out[0].Packet, 6*time.Millisecond, nil); len(out) != 0 {
 		t.Fatalf("the report was forwarded: %+v", out)
 	}
-	levels, err := s.RegisterCells("I.level", nil)
+	levels, err := s.Registers().Cells("I.level", nil)
 	must(t, err)
 	if levels[1]+levels[2] != 12<<2 {
 		t.Errorf("levels %v, want a report of %d", levels[:3], 12<<2)
@@ -73,7 +73,7 @@ func TestStepsByHand(t *testing.T) {
 // queues.
 func TestSwap(t *testing.T) {
 	e := feedback(t)
-	must(t, e.Switch().SetGroup(1, []Replica{{1, 1}}))
+	must(t, e.Switch().Replication().SetGroup(1, []Replica{{1, 1}}))
 	e.Queues(func(q *Queues) {
 		q.SetAllRates(1)
 		q.SetAllDepths(2)
@@ -86,7 +86,7 @@ func TestSwap(t *testing.T) {
 		t.Errorf("%d packets of the old program left", len(out))
 	}
 	s := e.Switch()
-	if _, ok := s.Mirror(7); !ok || len(s.Groups()) != 1 {
+	if _, ok := s.Mirrors().Get(7); !ok || len(s.Replication().Groups()) != 1 {
 		t.Error("sessions or groups are gone")
 	}
 	sent := 0

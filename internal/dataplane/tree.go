@@ -50,11 +50,11 @@ type Trees struct {
 
 // SetTrees replaces all trees. A tree takes precedence over a group of
 // CreateGroup or SetGroup with the same number.
-func (s *Switch) SetTrees(t Trees) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.tofino != nil {
-		s.tofino.trees = t
+func (rp Replication) SetTrees(t Trees) {
+	rp.s.mu.Lock()
+	defer rp.s.mu.Unlock()
+	if rp.s.tofino != nil {
+		rp.s.tofino.trees = t
 	}
 }
 

@@ -9,18 +9,24 @@ import (
 	"github.com/p4lb/p4lb/internal/dataplane/program"
 )
 
-// SetValueSet replaces the members of a parser value set. A member is the
+// ValueSets sets the value sets of parsers.
+type ValueSets struct{ s *Switch }
+
+// ValueSets returns the value sets of the switch.
+func (s *Switch) ValueSets() ValueSets { return ValueSets{s} }
+
+// Set replaces the members of a parser value set. A member is the
 // concatenation of its fields, without padding.
-func (s *Switch) SetValueSet(name string, members [][]byte) error {
-	return s.EditValueSet(name, func([][]byte) [][]byte { return members })
+func (vs ValueSets) Set(name string, members [][]byte) error {
+	return vs.Edit(name, func([][]byte) [][]byte { return members })
 }
 
-// EditValueSet replaces the members of a parser value set by the result of
+// Edit replaces the members of a parser value set by the result of
 // edit.
-func (s *Switch) EditValueSet(name string, edit func(members [][]byte) [][]byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v := s.prog.ValueSets[name]
+func (vs ValueSets) Edit(name string, edit func(members [][]byte) [][]byte) error {
+	vs.s.mu.Lock()
+	defer vs.s.mu.Unlock()
+	v := vs.s.prog.ValueSets[name]
 	if v == nil {
 		return fmt.Errorf("unknown value set %q", name)
 	}
@@ -43,11 +49,11 @@ func (s *Switch) EditValueSet(name string, edit func(members [][]byte) [][]byte)
 	return nil
 }
 
-// ValueSet returns the members of a parser value set.
-func (s *Switch) ValueSet(name string) ([][]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v := s.prog.ValueSets[name]
+// Get returns the members of a parser value set.
+func (vs ValueSets) Get(name string) ([][]byte, error) {
+	vs.s.mu.Lock()
+	defer vs.s.mu.Unlock()
+	v := vs.s.prog.ValueSets[name]
 	if v == nil {
 		return nil, fmt.Errorf("unknown value set %q", name)
 	}

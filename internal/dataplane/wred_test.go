@@ -19,7 +19,7 @@ func TestWred(t *testing.T) {
 	if got := filtered(t, e, 0, 0xffff, time.Second); got != 0 {
 		t.Errorf("one that is not set gives %d", got)
 	}
-	must(t, s.WredSet("w", 0, WredSpec{Time: time.Microsecond, Min: 1000, Max: 2000, Probability: 0.4}))
+	must(t, s.Filters().SetWred("w", 0, WredSpec{Time: time.Microsecond, Min: 1000, Max: 2000, Probability: 0.4}))
 	now := time.Second
 	for _, c := range []struct {
 		value uint16
@@ -36,11 +36,11 @@ func TestWred(t *testing.T) {
 		}
 	}
 	for _, spec := range []WredSpec{{Time: -1}, {Min: 2, Max: 1}, {Probability: 1.1}, {Probability: math.NaN()}} {
-		if s.WredSet("w", 0, spec) == nil {
+		if s.Filters().SetWred("w", 0, spec) == nil {
 			t.Errorf("%+v is accepted", spec)
 		}
 	}
-	if s.WredSet("f", 0, WredSpec{}) == nil || s.FilterSet("w", 0, FilterSpec{}) == nil || s.WredSet("w", 4, WredSpec{}) == nil {
+	if s.Filters().SetWred("f", 0, WredSpec{}) == nil || s.Filters().Set("w", 0, FilterSpec{}) == nil || s.Filters().SetWred("w", 4, WredSpec{}) == nil {
 		t.Error("a filter and a detection are taken for each other")
 	}
 	if spec, ok, err := s.wredSpec("w", 0); err != nil || !ok || spec.Max != 2000 {

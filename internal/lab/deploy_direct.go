@@ -118,7 +118,7 @@ func (directDeployment) close() {}
 // order of the plan, and finally deletes all others.
 func (c *configured) hold(s *plan.Switch) error {
 	for _, r := range s.Registers {
-		if err := c.sw.RegisterWriteRange(r.Register, r.From, r.To, new(big.Int).SetUint64(r.Value)); err != nil {
+		if err := c.sw.Registers().WriteRange(r.Register, r.From, r.To, new(big.Int).SetUint64(r.Value)); err != nil {
 			return err
 		}
 	}
@@ -165,7 +165,7 @@ func (c *configured) setFilter(f plan.Filter) error {
 			continue
 		}
 		for i := range a.Size {
-			if err := c.sw.FilterSet(a.Name, i, dataplane.FilterSpec{Rate: !f.Sample, Gain: f.Time, Decay: f.Time, Shift: f.Shift}); err != nil {
+			if err := c.sw.Filters().Set(a.Name, i, dataplane.FilterSpec{Rate: !f.Sample, Gain: f.Time, Decay: f.Time, Shift: f.Shift}); err != nil {
 				return err
 			}
 		}
@@ -186,12 +186,12 @@ func (c *configured) replicate(s *plan.Switch) error {
 		for _, p := range ports {
 			list = append(list, dataplane.Replica{Port: uint32(p), Instance: 1})
 		}
-		return c.sw.SetGroup(id, list)
+		return c.sw.Replication().SetGroup(id, list)
 	}
 	for _, m := range s.Sessions {
 		id := uint32(m.ID)
 		mirrors[id] = true
-		if err := c.sw.SetMirror(id, dataplane.MirrorSession{Group: firstSession + id, Length: m.Bytes}); err != nil {
+		if err := c.sw.Mirrors().Set(id, dataplane.MirrorSession{Group: firstSession + id, Length: m.Bytes}); err != nil {
 			return err
 		}
 		if err := set(firstSession+id, []int{m.Port}); err != nil {
@@ -205,14 +205,14 @@ func (c *configured) replicate(s *plan.Switch) error {
 	}
 	for id := range c.mirrors {
 		if !mirrors[id] {
-			if err := c.sw.DeleteMirror(id); err != nil {
+			if err := c.sw.Mirrors().Delete(id); err != nil {
 				return err
 			}
 		}
 	}
 	for id := range c.groups {
 		if !groups[id] {
-			if err := cmp.Or(c.sw.SetGroup(id, nil), c.sw.DeleteGroup(id)); err != nil {
+			if err := cmp.Or(c.sw.Replication().SetGroup(id, nil), c.sw.Replication().DeleteGroup(id)); err != nil {
 				return err
 			}
 		}
@@ -241,14 +241,14 @@ func (c *configured) put(key string, e plan.Entry) error {
 	h := heldEntry{table: e.Table, value: value, handle: had.handle, preset: e.Match == nil, parts: parts}
 	switch {
 	case h.preset:
-		err = c.sw.TableSetDefault(e.Table, t)
+		err = c.sw.Tables().SetDefault(e.Table, t)
 	case ok:
-		err = c.sw.TableModify(e.Table, had.handle, t)
+		err = c.sw.Tables().Modify(e.Table, had.handle, t)
 	default:
 		var entry dataplane.Entry
 		if entry, err = c.entry(e); err == nil {
 			entry.Target = t
-			h.handle, err = c.sw.TableAdd(e.Table, entry)
+			h.handle, err = c.sw.Tables().Add(e.Table, entry)
 		}
 	}
 	if c.entries != nil {
@@ -259,9 +259,9 @@ func (c *configured) put(key string, e plan.Entry) error {
 
 func (c *configured) remove(e heldEntry) error {
 	if e.preset {
-		return cmp.Or(c.sw.TableResetDefault(e.table), c.drop(e.parts))
+		return cmp.Or(c.sw.Tables().ResetDefault(e.table), c.drop(e.parts))
 	}
-	return cmp.Or(c.sw.TableDelete(e.table, e.handle), c.drop(e.parts))
+	return cmp.Or(c.sw.Tables().Delete(e.table, e.handle), c.drop(e.parts))
 }
 
 // drop deletes the members and the group that an entry used.
@@ -270,12 +270,12 @@ func (c *configured) drop(p *parts) error {
 		return nil
 	}
 	if p.group != nil {
-		if err := c.sw.GroupDelete(p.profile, *p.group); err != nil {
+		if err := c.sw.Profiles().DeleteGroup(p.profile, *p.group); err != nil {
 			return err
 		}
 	}
 	for _, m := range p.members {
-		if err := c.sw.MemberDelete(p.profile, m); err != nil {
+		if err := c.sw.Profiles().DeleteMember(p.profile, m); err != nil {
 			return err
 		}
 	}
@@ -284,7 +284,7 @@ func (c *configured) drop(p *parts) error {
 
 // entry converts the match of an entry.
 func (c *configured) entry(e plan.Entry) (dataplane.Entry, error) {
-	key, _, err := c.sw.TableKey(e.Table)
+	key, _, err := c.sw.Tables().Key(e.Table)
 	if err != nil {
 		return dataplane.Entry{}, err
 	}
@@ -349,7 +349,7 @@ func (c *configured) target(e plan.Entry) (dataplane.Target, *parts, error) {
 		if p.profile == "" {
 			return dataplane.Target{Action: call}, nil, nil
 		}
-		member, err := c.sw.MemberAdd(p.profile, call)
+		member, err := c.sw.Profiles().AddMember(p.profile, call)
 		if err != nil {
 			return dataplane.Target{}, nil, err
 		}
@@ -358,9 +358,9 @@ func (c *configured) target(e plan.Entry) (dataplane.Target, *parts, error) {
 	if len(e.OneOf) == 0 {
 		return dataplane.Target{Kind: dataplane.TargetMember, Index: p.members[0]}, p, nil
 	}
-	group, err := c.sw.GroupAdd(p.profile)
+	group, err := c.sw.Profiles().AddGroup(p.profile)
 	for _, m := range p.members {
-		err = cmp.Or(err, c.sw.GroupAddMember(p.profile, group, m))
+		err = cmp.Or(err, c.sw.Profiles().AddToGroup(p.profile, group, m))
 	}
 	p.group = &group
 	return dataplane.Target{Kind: dataplane.TargetGroup, Index: group}, p, err

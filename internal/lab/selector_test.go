@@ -79,7 +79,7 @@ func TestSelectorChanges(t *testing.T) {
 			v.Net.At(at, func() {
 				var text []string
 				for _, profile := range []string{"I.hops", "I.marks"} {
-					list, err := v.Net.Switch("l1").Program().Members(profile)
+					list, err := v.Net.Switch("l1").Program().Profiles().Members(profile)
 					if err != nil {
 						t.Error(err)
 					}

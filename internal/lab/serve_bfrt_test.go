@@ -89,15 +89,15 @@ func TestServeBfRt(t *testing.T) {
 func shift(t *testing.T, sw *dataplane.Switch, end int64) {
 	t.Helper()
 	const table = "LbIngress.grids"
-	entries, err := sw.TableEntries(table)
+	entries, err := sw.Tables().Entries(table)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		h, err := sw.TableFind(table, e.Match, e.Priority)
+		h, err := sw.Tables().Find(table, e.Match, e.Priority)
 		if err == nil {
 			e.Target.Action.Params[0] = big.NewInt(end).Bytes()
-			err = sw.TableModify(table, h, e.Target)
+			err = sw.Tables().Modify(table, h, e.Target)
 		}
 		if err != nil {
 			t.Error(err)

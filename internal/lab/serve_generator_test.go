@@ -94,7 +94,7 @@ func TestServeGenerator(t *testing.T) {
 	r.Begin = func(v *View) error {
 		for at := range generated {
 			v.Net.At(at, func() {
-				cells, err := v.Net.Switch("l1").Program().RegisterRange("I.made", 0, 2, nil)
+				cells, err := v.Net.Switch("l1").Program().Registers().Range("I.made", 0, 2, nil)
 				if got[at] = fmt.Sprint(cells); err != nil {
 					t.Error(err)
 				}

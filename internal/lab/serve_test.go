@@ -178,7 +178,7 @@ func reweighDirectly(t *testing.T, sw *dataplane.Switch, weights []uint64) {
 			if !strings.HasSuffix(table.Name, ".candidates") {
 				continue
 			}
-			entries, err := sw.TableEntries(table.Name)
+			entries, err := sw.Tables().Entries(table.Name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,9 +191,9 @@ func reweighDirectly(t *testing.T, sw *dataplane.Switch, weights []uint64) {
 						}
 					}
 				}
-				h, err := sw.TableFind(table.Name, e.Match, e.Priority)
+				h, err := sw.Tables().Find(table.Name, e.Match, e.Priority)
 				if err == nil {
-					err = sw.TableModify(table.Name, h, e.Target)
+					err = sw.Tables().Modify(table.Name, h, e.Target)
 				}
 				if err != nil {
 					t.Error(err)

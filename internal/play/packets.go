@@ -180,7 +180,7 @@ type watched struct {
 func (f *follower) watch() {
 	total := 0
 	for _, a := range f.config.RegisterArrays {
-		cells, words := f.sw.CellsNow(a.Name)
+		cells, words := f.sw.Registers().Now(a.Name)
 		if total += len(cells); total > maxWatched {
 			return
 		}
@@ -279,7 +279,7 @@ func (f *follower) settleFields(e dataplane.Event) {
 func (f *follower) settleRegisters() {
 	for k := range f.registers {
 		r := &f.registers[k]
-		now, words := f.sw.CellsNow(r.name)
+		now, words := f.sw.Registers().Now(r.name)
 		if slices.Equal(now, r.cells) {
 			continue
 		}

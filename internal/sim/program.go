@@ -309,12 +309,12 @@ func (e *program) forget(p *Packet) {
 
 func (e *program) register(name string, dst []uint64) ([]uint64, error) {
 	e.s.net.releaseSwitches()
-	return e.sw.RegisterCells(name, dst)
+	return e.sw.Registers().Cells(name, dst)
 }
 
 func (e *program) setRegister(name string, from, to int, value uint64) error {
 	e.s.net.releaseSwitches()
-	return e.sw.RegisterWriteRange(name, from, to, new(big.Int).SetUint64(value))
+	return e.sw.Registers().WriteRange(name, from, to, new(big.Int).SetUint64(value))
 }
 
 // Generate sends a packet from the packet generator of a Tofino, with a timer header. On other

@@ -133,13 +133,13 @@ func install(t testing.TB, sw *dataplane.Switch, s *plan.Switch) {
 			target.Action.Params = append(target.Action.Params, number(a.Value))
 		}
 		if e.Match == nil {
-			if err := sw.TableSetDefault(e.Table, target); err != nil {
+			if err := sw.Tables().SetDefault(e.Table, target); err != nil {
 				t.Fatal(err)
 			}
 			continue
 		}
 		entry := dataplane.Entry{Target: target}
-		key, _, err := sw.TableKey(e.Table)
+		key, _, err := sw.Tables().Key(e.Table)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,12 +157,12 @@ func install(t testing.TB, sw *dataplane.Switch, s *plan.Switch) {
 			}
 			entry.Match = append(entry.Match, match)
 		}
-		if _, err := sw.TableAdd(e.Table, entry); err != nil {
+		if _, err := sw.Tables().Add(e.Table, entry); err != nil {
 			t.Fatalf("%s: %s %+v: %v", s.Name, e.Table, e, err)
 		}
 	}
 	for _, m := range s.Sessions {
-		if err := sw.SetMirror(uint32(m.ID), dataplane.MirrorSession{Port: uint32(m.Port), HasPort: true}); err != nil {
+		if err := sw.Mirrors().Set(uint32(m.ID), dataplane.MirrorSession{Port: uint32(m.Port), HasPort: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -171,12 +171,12 @@ func install(t testing.TB, sw *dataplane.Switch, s *plan.Switch) {
 		for _, port := range g.Ports {
 			list = append(list, dataplane.Replica{Port: uint32(port)})
 		}
-		if err := sw.SetGroup(uint32(g.ID), list); err != nil {
+		if err := sw.Replication().SetGroup(uint32(g.ID), list); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, c := range s.Registers {
-		if err := sw.RegisterWriteRange(c.Register, c.From, c.To, new(big.Int).SetUint64(c.Value)); err != nil {
+		if err := sw.Registers().WriteRange(c.Register, c.From, c.To, new(big.Int).SetUint64(c.Value)); err != nil {
 			t.Fatal(err)
 		}
 	}

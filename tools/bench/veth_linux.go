@@ -141,7 +141,7 @@ func newVethWay(dir, name string) (*vethWay, error) {
 	}
 	for _, pipe := range p.Config.Pipelines {
 		for _, t := range pipe.Tables {
-			entries, err := engine.Switch().TableEntries(t.Name)
+			entries, err := engine.Switch().Tables().Entries(t.Name)
 			if err != nil {
 				return nil, err
 			}

@@ -127,7 +127,7 @@ func start(p *source.Program, config *bmv2.Config, closures bool) (*engine, erro
 func (e *engine) configure(p *source.Program) (err error) {
 	p.Tables(func(control string, t *source.Table) {
 		name := control + "." + t.Name
-		if _, missing := e.sw.TableCount(name); missing != nil || err != nil {
+		if _, missing := e.sw.Tables().Count(name); missing != nil || err != nil {
 			return // the compiler has removed the table, because no packet reaches it
 		}
 		var members, groups []dataplane.Handle
@@ -148,7 +148,7 @@ func (e *engine) configure(p *source.Program) (err error) {
 				entry.Target = dataplane.Target{Kind: dataplane.TargetMember, Index: members[x.Do.Action]}
 			}
 			var h dataplane.Handle
-			if h, err = e.sw.TableAdd(name, entry); t.Counted {
+			if h, err = e.sw.Tables().Add(name, entry); t.Counted {
 				e.counted = append(e.counted, counted{name, h, x})
 			}
 		}
@@ -157,7 +157,7 @@ func (e *engine) configure(p *source.Program) (err error) {
 		for i, bursts := range m.Bursts {
 			if bursts != nil {
 				rates := []dataplane.MeterRate{{Burst: uint64(bursts[0])}, {Burst: uint64(bursts[1])}}
-				err = errors.Join(err, e.sw.MeterSet(m.Name, i, rates))
+				err = errors.Join(err, e.sw.Meters().Set(m.Name, i, rates))
 			}
 		}
 	}
@@ -166,17 +166,17 @@ func (e *engine) configure(p *source.Program) (err error) {
 		for _, member := range v.Members {
 			list = append(list, member[0].Bytes())
 		}
-		err = errors.Join(err, e.sw.SetValueSet(p.Parser.Name+"."+v.Name, list))
+		err = errors.Join(err, e.sw.ValueSets().Set(p.Parser.Name+"."+v.Name, list))
 	}
 	for id, port := range p.Sessions {
-		err = errors.Join(err, e.sw.SetMirror(id, dataplane.MirrorSession{Port: port, HasPort: true}))
+		err = errors.Join(err, e.sw.Mirrors().Set(id, dataplane.MirrorSession{Port: port, HasPort: true}))
 	}
 	for id, list := range p.Groups {
 		var replicas []dataplane.Replica
 		for _, r := range list {
 			replicas = append(replicas, dataplane.Replica{Port: r.Port, Instance: r.RID})
 		}
-		err = errors.Join(err, e.sw.SetGroup(id, replicas))
+		err = errors.Join(err, e.sw.Replication().SetGroup(id, replicas))
 	}
 	return err
 }
@@ -185,14 +185,14 @@ func (e *engine) configure(p *source.Program) (err error) {
 func (e *engine) profile(control string, t *source.Table) (members, groups []dataplane.Handle, err error) {
 	name := control + "." + t.Profile.Name
 	for _, do := range t.Profile.Members {
-		h, e := e.sw.MemberAdd(name, call(control, t, do))
+		h, e := e.sw.Profiles().AddMember(name, call(control, t, do))
 		members, err = append(members, h), errors.Join(err, e)
 	}
 	for _, list := range t.Profile.Groups {
-		h, e2 := e.sw.GroupAdd(name)
+		h, e2 := e.sw.Profiles().AddGroup(name)
 		groups, err = append(groups, h), errors.Join(err, e2)
 		for _, i := range list {
-			err = errors.Join(err, e.sw.GroupAddMember(name, h, members[i]))
+			err = errors.Join(err, e.sw.Profiles().AddToGroup(name, h, members[i]))
 		}
 	}
 	return members, groups, err
@@ -286,7 +286,7 @@ func (e *engine) state(p *source.Program) error {
 	for _, r := range p.Registers {
 		for i := range r.Size {
 			want := r.Number(i)
-			got, err := e.sw.RegisterRead(r.Name, i)
+			got, err := e.sw.Registers().Read(r.Name, i)
 			if err != nil {
 				return err
 			}
@@ -297,7 +297,7 @@ func (e *engine) state(p *source.Program) error {
 	}
 	for _, c := range p.Counters {
 		for i := range c.Size {
-			got, err := e.sw.CounterRead(c.Name, i)
+			got, err := e.sw.Counters().Read(c.Name, i)
 			if err != nil {
 				return err
 			}
@@ -307,7 +307,7 @@ func (e *engine) state(p *source.Program) error {
 		}
 	}
 	for _, c := range e.counted {
-		got, err := e.sw.EntryCounter(c.table, c.handle)
+		got, err := e.sw.Tables().Counter(c.table, c.handle)
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ func (r *runner) checkCounter(c *cursor) error {
 	if err != nil {
 		return err
 	}
-	v, err := r.sw.CounterRead(name, i)
+	v, err := r.sw.Counters().Read(name, i)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (r *runner) checkRegister(c *cursor) error {
 	if err != nil {
 		return err
 	}
-	got, err := r.sw.RegisterRead(name, i)
+	got, err := r.sw.Registers().Read(name, i)
 	if err != nil {
 		return err
 	}

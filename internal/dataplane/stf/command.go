@@ -51,7 +51,7 @@ func (r *runner) add(c *cursor) error {
 	if err != nil {
 		return err
 	}
-	fields, ordered, err := r.sw.TableKey(t.Name)
+	fields, ordered, err := r.sw.Tables().Key(t.Name)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (r *runner) add(c *cursor) error {
 		return err
 	}
 	e.Target = program.Target{Action: call}
-	h, err := r.sw.TableAdd(t.Name, e)
+	h, err := r.sw.Tables().Add(t.Name, e)
 	if errors.Is(err, program.ErrDuplicate) && r.tofino() {
 		h, err = r.replace(t.Name, e)
 	}
@@ -116,9 +116,9 @@ func (r *runner) bind(match []program.Match, fields []dataplane.KeyField, b bind
 
 // replace changes the action of the entry with the key of e.
 func (r *runner) replace(table string, e program.Entry) (program.Handle, error) {
-	h, err := r.sw.TableFind(table, e.Match, e.Priority)
+	h, err := r.sw.Tables().Find(table, e.Match, e.Priority)
 	if err == nil {
-		err = r.sw.TableModify(table, h, e.Target)
+		err = r.sw.Tables().Modify(table, h, e.Target)
 	}
 	return h, err
 }
@@ -135,7 +135,7 @@ func (r *runner) setDefault(c *cursor) error {
 	if err := c.done(); err != nil {
 		return err
 	}
-	return r.sw.TableSetDefault(t.Name, program.Target{Action: call})
+	return r.sw.Tables().SetDefault(t.Name, program.Target{Action: call})
 }
 
 func (r *runner) removeAll(c *cursor) error {
@@ -144,7 +144,7 @@ func (r *runner) removeAll(c *cursor) error {
 	}
 	for _, p := range r.sw.Config().Pipelines {
 		for _, t := range p.Tables {
-			if err := r.sw.TableClear(t.Name, false); err != nil && !errors.Is(err, program.ErrImmutable) {
+			if err := r.sw.Tables().Clear(t.Name, false); err != nil && !errors.Is(err, program.ErrImmutable) {
 				return err
 			}
 		}
@@ -176,22 +176,22 @@ func (r *runner) replication(st stmt) error {
 	}
 	switch st.op {
 	case "mirroring_add":
-		return r.sw.SetMirror(n[0], dataplane.MirrorSession{Port: n[1], HasPort: true})
+		return r.sw.Mirrors().Set(n[0], dataplane.MirrorSession{Port: n[1], HasPort: true})
 	case "mirroring_add_mc":
-		return r.sw.SetMirror(n[0], dataplane.MirrorSession{Group: n[1]})
+		return r.sw.Mirrors().Set(n[0], dataplane.MirrorSession{Group: n[1]})
 	case "mirroring_delete":
-		return r.sw.DeleteMirror(n[0])
+		return r.sw.Mirrors().Delete(n[0])
 	case "mirroring_get":
 		return nil // it only prints the session
 	case "mc_mgrp_create":
-		return r.sw.CreateGroup(n[0])
+		return r.sw.Replication().CreateGroup(n[0])
 	case "mc_node_create":
-		r.sw.CreateNode(n[0], n[1:], nil)
+		r.sw.Replication().CreateNode(n[0], n[1:], nil)
 		return nil
 	case "mc_node_update":
-		return r.sw.UpdateNode(program.Handle(n[0]), n[1:], nil)
+		return r.sw.Replication().UpdateNode(program.Handle(n[0]), n[1:], nil)
 	}
-	return r.sw.JoinGroup(n[0], program.Handle(n[1]))
+	return r.sw.Replication().JoinGroup(n[0], program.Handle(n[1]))
 }
 
 func (r *runner) array(st stmt) error {
@@ -201,7 +201,7 @@ func (r *runner) array(st stmt) error {
 	}
 	name := st.args[0]
 	if st.op == "register_reset" {
-		return r.sw.RegisterReset(name)
+		return r.sw.Registers().Reset(name)
 	}
 	i, err := r.cellIndex(st.args[1])
 	if err != nil {
@@ -217,13 +217,13 @@ func (r *runner) array(st stmt) error {
 	}
 	switch st.op {
 	case "counter_read":
-		_, err = r.sw.CounterRead(name, i)
+		_, err = r.sw.Counters().Read(name, i)
 	case "counter_write":
-		err = r.sw.CounterWrite(name, i, cell.Count{Packets: values[0].Uint64(), Bytes: values[1].Uint64()})
+		err = r.sw.Counters().Write(name, i, cell.Count{Packets: values[0].Uint64(), Bytes: values[1].Uint64()})
 	case "register_read":
-		_, err = r.sw.RegisterRead(name, i)
+		_, err = r.sw.Registers().Read(name, i)
 	default:
-		err = r.sw.RegisterWrite(name, i, values[0])
+		err = r.sw.Registers().Write(name, i, values[0])
 	}
 	return err
 }
@@ -239,21 +239,21 @@ func (r *runner) meter(st stmt) error {
 		if err != nil {
 			return err
 		}
-		return r.sw.MeterSetAll(name, rates)
+		return r.sw.Meters().SetAll(name, rates)
 	}
 	i, err := r.cellIndex(c.next())
 	if err != nil {
 		return err
 	}
 	if st.op == "meter_get_rates" {
-		_, err := r.sw.MeterRates(name, i)
+		_, err := r.sw.Meters().Rates(name, i)
 		return err
 	}
 	rates, err := meterRates(c)
 	if err != nil {
 		return err
 	}
-	return r.sw.MeterSet(name, i, rates)
+	return r.sw.Meters().Set(name, i, rates)
 }
 
 // meterRates reads RATE:BURST pairs, with rates per microsecond.

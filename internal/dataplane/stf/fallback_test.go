@@ -249,11 +249,11 @@ func settingFallback(t *testing.T) error {
 		return err
 	}
 	seed := uint64(0x12345678)
-	h, f, _, err := sw.HashInfo("Ingress.crc")
+	h, f, _, err := sw.Hashes().Info("Ingress.crc")
 	if err != nil {
 		return err
 	}
-	if err := sw.SetHash("Ingress.crc", (&hash.Setting{Function: f, Seed: &seed}).Matrix(h)); err != nil {
+	if err := sw.Hashes().Set("Ingress.crc", (&hash.Setting{Function: f, Seed: &seed}).Matrix(h)); err != nil {
 		return err
 	}
 	if s, err = Parse("stf", "packet 5 07 09 00\nexpect 3 ** 00 78 $\n"); err != nil {

@@ -30,7 +30,7 @@ func (r *runner) profileCommand(op string, c *cursor) error {
 	case "act_prof_create_group":
 		p, err := r.profile(c)
 		if err == nil {
-			_, err = r.sw.GroupAdd(p.Name)
+			_, err = r.sw.Profiles().AddGroup(p.Name)
 		}
 		return errors.Join(err, c.done())
 	case "act_prof_add_member_to_group":
@@ -90,7 +90,7 @@ func (r *runner) createMember(c *cursor) error {
 		}
 		call.Params = append(call.Params, v.Bytes())
 	}
-	_, err = r.sw.MemberAdd(p.Name, call)
+	_, err = r.sw.Profiles().AddMember(p.Name, call)
 	return err
 }
 
@@ -108,7 +108,7 @@ func (r *runner) joinGroup(c *cursor) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.sw.GroupAddMember(p.Name, group, member), c.done())
+	return errors.Join(r.sw.Profiles().AddToGroup(p.Name, group, member), c.done())
 }
 
 // handle reads the number of a member or a group.
@@ -127,7 +127,7 @@ func (r *runner) indirectAdd(c *cursor, kind program.TargetKind) error {
 	if err != nil {
 		return err
 	}
-	fields, ordered, err := r.sw.TableKey(t.Name)
+	fields, ordered, err := r.sw.Tables().Key(t.Name)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (r *runner) indirectAdd(c *cursor, kind program.TargetKind) error {
 	if err := c.done(); err != nil {
 		return err
 	}
-	_, err = r.sw.TableAdd(t.Name, e)
+	_, err = r.sw.Tables().Add(t.Name, e)
 	return err
 }
 
@@ -177,7 +177,7 @@ func (r *runner) indirectDefault(c *cursor, kind program.TargetKind) error {
 	if err := c.done(); err != nil {
 		return err
 	}
-	return r.sw.TableSetDefault(t.Name, to)
+	return r.sw.Tables().SetDefault(t.Name, to)
 }
 
 func target(c *cursor, kind program.TargetKind) (program.Target, error) {

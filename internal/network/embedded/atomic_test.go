@@ -79,11 +79,11 @@ func TestAtomicEmpty(t *testing.T) {
 		if !s.RolledBack || !strings.Contains(strings.Join(s.Notes, " "), "with empty tables") {
 			t.Errorf("%s: %+v", s.Name, s.Notes)
 		}
-		list, err := target.Switch(s.Name).TableEntries("LbIngress.ipv4_route")
+		list, err := target.Switch(s.Name).Tables().Entries("LbIngress.ipv4_route")
 		if err != nil || len(list) != 0 {
 			t.Errorf("%s: %d routes are left (%v)", s.Name, len(list), err)
 		}
-		if ids := target.Switch(s.Name).MirrorIDs(); len(ids) != 0 {
+		if ids := target.Switch(s.Name).Mirrors().IDs(); len(ids) != 0 {
 			t.Errorf("%s: the sessions %v are left", s.Name, ids)
 		}
 	}

@@ -195,7 +195,7 @@ func TestMembers(t *testing.T) {
 		if r := deploy(t, p, target, controller.DeployOptions{}); r.Written() != 0 {
 			t.Errorf("%s is not read back as written: %+v", c.args, r.Switches[0].Changes)
 		}
-		members, err := target.Switch("l1").Members("I.hops")
+		members, err := target.Switch("l1").Profiles().Members("I.hops")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -320,7 +320,7 @@ func TestForeignMembers(t *testing.T) {
 			t.Fatalf("bfrt %v: %v, %+v", bfrt, err, r.Switches[0])
 		}
 		fails(false)
-		members, err := at.Switch("l1").Members("I.hops")
+		members, err := at.Switch("l1").Profiles().Members("I.hops")
 		if err != nil || len(members) != 1 || members[0].Action.Params[1][5] != 9 {
 			t.Errorf("bfrt %v: members %+v after the rollback (%v)", bfrt, members, err)
 		}

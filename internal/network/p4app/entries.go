@@ -58,17 +58,17 @@ type device struct{ *p4rt.Device }
 
 func (d device) SetMeter(name string, index int, rates []dataplane.MeterRate) error {
 	if index < 0 {
-		return d.Switch().MeterSetAll(name, rates)
+		return d.Switch().Meters().SetAll(name, rates)
 	}
-	return d.Switch().MeterSet(name, index, rates)
+	return d.Switch().Meters().Set(name, index, rates)
 }
 
 func (d device) SetCRC(calculation string, c hash.CRC) error {
-	return d.Switch().SetCRC(calculation, c)
+	return d.Switch().Hashes().SetCRC(calculation, c)
 }
 
 func (d device) AddValue(set string, value []byte) error {
-	return d.Switch().EditValueSet(set, func(members [][]byte) [][]byte { return append(members, value) })
+	return d.Switch().ValueSets().Edit(set, func(members [][]byte) [][]byte { return append(members, value) })
 }
 
 // ParseEntries parses a file with commands or JSON and resolves its names.

@@ -69,7 +69,7 @@ func (b *bench) holds(t *testing.T, tables ...string) string {
 	t.Helper()
 	var out strings.Builder
 	for _, name := range tables {
-		list, err := b.dev.Switch().TableEntries("SessionIngress." + name)
+		list, err := b.dev.Switch().Tables().Entries("SessionIngress." + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,11 +153,11 @@ selector_one 0801///0 2:0
 		t.Errorf("the switch holds\n%swant\n%s", got, want)
 	}
 	sw := b.dev.Switch()
-	replicas, err := sw.GroupReplicas(7)
+	replicas, err := sw.Replication().Replicas(7)
 	if fmt.Sprint(replicas) != "[{3 1} {3 2} {4 5}]" {
 		t.Errorf("group 7 has %v, %v", replicas, err)
 	}
-	if d, _, _ := sw.TableDefault("SessionIngress.keyless_one"); fmt.Sprint(d.Action) != "{SessionIngress.to [[0 6]]}" {
+	if d, _, _ := sw.Tables().Default("SessionIngress.keyless_one"); fmt.Sprint(d.Action) != "{SessionIngress.to [[0 6]]}" {
 		t.Errorf("the default action is %v", d.Action)
 	}
 	if port, _, ok := b.dev.Session(5); port != 9 || !ok {
@@ -173,11 +173,11 @@ selector_one 0801///0 2:0
 		t.Errorf("the counter has %d, %d, %v", packets, bytes, err)
 	}
 	for index, want := range []string{"[{0.1 1} {0.2 2}]", "[{0.3 3} {0.4 4}]"} {
-		if r, err := sw.MeterRates("SessionIngress.limits", index); fmt.Sprint(r) != want {
+		if r, err := sw.Meters().Rates("SessionIngress.limits", index); fmt.Sprint(r) != want {
 			t.Errorf("meter %d has %v, %v, want %s", index, r, err, want)
 		}
 	}
-	if v, err := sw.ValueSet("SessionParser.types"); fmt.Sprint(v) != "[[8 0]]" {
+	if v, err := sw.ValueSets().Get("SessionParser.types"); fmt.Sprint(v) != "[[8 0]]" {
 		t.Errorf("the value set has %v, %v", v, err)
 	}
 }
@@ -216,10 +216,10 @@ lpm_one 00000a000100///40 SessionIngress.drop []
 		t.Errorf("the switch holds\n%s", got)
 	}
 	sw := b.dev.Switch()
-	if replicas, err := sw.GroupReplicas(1); fmt.Sprint(replicas) != "[{1 1} {1 2}]" {
+	if replicas, err := sw.Replication().Replicas(1); fmt.Sprint(replicas) != "[{1 1} {1 2}]" {
 		t.Errorf("group 1 has %v, %v", replicas, err)
 	}
-	if m, ok := sw.Mirror(5); !ok || m.Length != 64 {
+	if m, ok := sw.Mirrors().Get(5); !ok || m.Length != 64 {
 		t.Errorf("session 5 is %+v", m)
 	}
 }

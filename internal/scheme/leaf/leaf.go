@@ -39,14 +39,14 @@ func New(p *scheme.Program, paths int) (*dataplane.Engine, error) {
 	}
 	for _, s := range p.Manifest.CloneSessions {
 		if !s.PerPort {
-			l.keep(sw.SetMirror(uint32(s.Session), dataplane.MirrorSession{Port: uint32(s.Port), HasPort: true, Length: s.Bytes}))
+			l.keep(sw.Mirrors().Set(uint32(s.Session), dataplane.MirrorSession{Port: uint32(s.Port), HasPort: true, Length: s.Bytes}))
 		}
 	}
 	if p.Manifest.Arch.Hardware() {
 		// Fill the tables that replace arithmetic, and configure the filters.
 		for _, f := range l.sw.Config().FilterArrays {
 			for i := range f.Size {
-				l.keep(l.sw.FilterSet(f.Name, i, dataplane.FilterSpec{Rate: true, Gain: time.Millisecond, Shift: 8}))
+				l.keep(l.sw.Filters().Set(f.Name, i, dataplane.FilterSpec{Rate: true, Gain: time.Millisecond, Shift: 8}))
 			}
 		}
 		l.baked = map[string]bool{}
@@ -164,7 +164,7 @@ func (l *rig) add(table, action string, value func(name string) int64, key ...da
 	for _, p := range l.widths[action] {
 		call.Params = append(call.Params, big.NewInt(value(p.name)).FillBytes(make([]byte, (p.bits+7)/8)))
 	}
-	if _, err := l.sw.TableAdd(table, dataplane.Entry{Match: key, Target: dataplane.Target{Action: call}}); err != nil {
+	if _, err := l.sw.Tables().Add(table, dataplane.Entry{Match: key, Target: dataplane.Target{Action: call}}); err != nil {
 		l.keep(fmt.Errorf("table %s: %w", table, err))
 	}
 }

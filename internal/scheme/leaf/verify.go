@@ -58,7 +58,7 @@ func newProber(poly fitting.Poly) (*prober, error) {
 }
 
 func (p *prober) add(table string, key dataplane.Match, action string, param []byte) error {
-	_, err := p.sw.TableAdd(table, dataplane.Entry{Match: []dataplane.Match{key},
+	_, err := p.sw.Tables().Add(table, dataplane.Entry{Match: []dataplane.Match{key},
 		Target: dataplane.Target{Action: dataplane.ActionCall{Name: action, Params: [][]byte{param}}}})
 	return err
 }
@@ -86,7 +86,7 @@ func (p *prober) index(l, wait int64) (int64, error) {
 	if !learnt {
 		return 0, errors.New("the generated program sends no report")
 	}
-	c, err := p.sw.RegisterRead("q_C", probedPort)
+	c, err := p.sw.Registers().Read("q_C", probedPort)
 	if err != nil {
 		return 0, err
 	}

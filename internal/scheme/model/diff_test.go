@@ -191,7 +191,7 @@ func newTraffic(r *rig, n int) *traffic {
 		tr.multicast(port)
 	}
 	if r.has("LbIngress.self") && r.hw == nil {
-		if err := r.sw.TableSetDefault("LbIngress.self", dataplane.Target{Action: r.call("LbIngress.sign_probe", map[string]uint64{"id": here})}); err != nil {
+		if err := r.sw.Tables().SetDefault("LbIngress.self", dataplane.Target{Action: r.call("LbIngress.sign_probe", map[string]uint64{"id": here})}); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -227,7 +227,7 @@ func (tr *traffic) setPattern(table string) {
 		coeff = append(coeff, c)
 		args[fmt.Sprintf("c_%d_%d", e.I, e.J)] = uint64(uint32(c))
 	}
-	if err := tr.sw.TableSetDefault(table, dataplane.Target{Action: tr.call(action, args)}); err != nil {
+	if err := tr.sw.Tables().SetDefault(table, dataplane.Target{Action: tr.call(action, args)}); err != nil {
 		tr.t.Fatal(err)
 	}
 	tr.model.SetPattern(coeff)
@@ -237,7 +237,7 @@ func (tr *traffic) setPattern(table string) {
 func (tr *traffic) multicast(port int) {
 	group := uint32(1000 + port)
 	replicas := []dataplane.Replica{{Port: uint32(firstPort + port%tr.n)}, {Port: hostPort + 1, Instance: 1}}
-	if err := tr.sw.SetGroup(group, replicas); err != nil {
+	if err := tr.sw.Replication().SetGroup(group, replicas); err != nil {
 		tr.t.Fatal(err)
 	}
 }

@@ -75,7 +75,7 @@ func (r *rig) equip() {
 	r.untouched = map[string]uint64{}
 	for _, reg := range r.man.Registers {
 		if reg.Index == "group" {
-			cells, err := r.sw.RegisterCells(reg.Name, nil)
+			cells, err := r.sw.Registers().Cells(reg.Name, nil)
 			if err != nil {
 				r.t.Fatal(err)
 			}
@@ -85,7 +85,7 @@ func (r *rig) equip() {
 			if c.Index < 0 {
 				continue // the program contains these entries
 			}
-			if err := r.sw.RegisterWrite(reg.Name, c.Index, big.NewInt(c.Value)); err != nil {
+			if err := r.sw.Registers().Write(reg.Name, c.Index, big.NewInt(c.Value)); err != nil {
 				r.t.Fatal(err)
 			}
 		}
@@ -174,7 +174,7 @@ func (r *rig) rate() dataplane.FilterSpec {
 func (r *rig) setFilter(name string, cells int, spec dataplane.FilterSpec) {
 	r.t.Helper()
 	for i := range cells {
-		if err := r.sw.FilterSet(name, i, spec); err != nil {
+		if err := r.sw.Filters().Set(name, i, spec); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -296,7 +296,7 @@ func (r *rig) close(port int, failed bool) {
 	for _, reg := range r.man.Registers {
 		if strings.HasSuffix(reg.Name, ".until") {
 			v := new(big.Int).SetUint64(r.model.Cells(reg.Name)[port])
-			if err := r.sw.RegisterWrite(reg.Name, port, v); err != nil {
+			if err := r.sw.Registers().Write(reg.Name, port, v); err != nil {
 				r.t.Fatal(err)
 			}
 		}
@@ -309,7 +309,7 @@ func (r *rig) rezero() {
 	for _, register := range []string{"ig_in", "ig_out", "eg_out"} {
 		for port := hostPort; port < hostPort+8; port++ {
 			r.model.SetCell(register, port, 0)
-			if err := r.sw.RegisterWrite(register, port, new(big.Int)); err != nil {
+			if err := r.sw.Registers().Write(register, port, new(big.Int)); err != nil {
 				r.t.Fatal(err)
 			}
 		}

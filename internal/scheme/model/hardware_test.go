@@ -248,7 +248,7 @@ func TestHardwareOwnProbes(t *testing.T) {
 					r.pathProbe()
 					return
 				}
-				if err := r.sw.SetGroup(900, []dataplane.Replica{{Port: firstPort}, {Port: firstPort + 1}}); err != nil {
+				if err := r.sw.Replication().SetGroup(900, []dataplane.Replica{{Port: firstPort}, {Port: firstPort + 1}}); err != nil {
 					t.Fatal(err)
 				}
 				for port := range r.queues { // all links are busy

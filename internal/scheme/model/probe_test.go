@@ -143,7 +143,7 @@ func (r *rig) relays() bool {
 // write is the controller's.
 func (r *rig) write(register string, index int, v uint64) {
 	r.t.Helper()
-	if err := r.sw.RegisterWrite(register, index, new(big.Int).SetUint64(v)); err != nil {
+	if err := r.sw.Registers().Write(register, index, new(big.Int).SetUint64(v)); err != nil {
 		r.t.Fatal(err)
 	}
 	switch register {

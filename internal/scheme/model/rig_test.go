@@ -167,7 +167,7 @@ func (r *rig) mirror() {
 			}
 		}
 		for session, port := range ports {
-			if err := r.sw.SetMirror(uint32(session), dataplane.MirrorSession{Port: uint32(port), HasPort: true}); err != nil {
+			if err := r.sw.Mirrors().Set(uint32(session), dataplane.MirrorSession{Port: uint32(port), HasPort: true}); err != nil {
 				r.t.Fatal(err)
 			}
 		}
@@ -254,13 +254,13 @@ func (r *rig) add(table string, match []dataplane.Match, action string, args map
 	r.t.Helper()
 	match = r.whole(table, match)
 	e := dataplane.Entry{Match: match, Target: dataplane.Target{Action: r.call(action, args)}}
-	if h, err := r.sw.TableFind(table, match, 0); err == nil {
-		if err := r.sw.TableModify(table, h, e.Target); err != nil {
+	if h, err := r.sw.Tables().Find(table, match, 0); err == nil {
+		if err := r.sw.Tables().Modify(table, h, e.Target); err != nil {
 			r.t.Fatal(err)
 		}
 		return
 	}
-	if _, err := r.sw.TableAdd(table, e); err != nil {
+	if _, err := r.sw.Tables().Add(table, e); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -268,7 +268,7 @@ func (r *rig) add(table string, match []dataplane.Match, action string, args map
 // whole completes matches of whole values for fields that could match parts of them.
 func (r *rig) whole(table string, match []dataplane.Match) []dataplane.Match {
 	r.t.Helper()
-	key, _, err := r.sw.TableKey(table)
+	key, _, err := r.sw.Tables().Key(table)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func exact(values ...uint64) []dataplane.Match {
 func (r *rig) has(table string) bool {
 	known, ok := r.tables[table]
 	if !ok {
-		_, _, err := r.sw.TableKey(table)
+		_, _, err := r.sw.Tables().Key(table)
 		known = err == nil
 		r.tables[table] = known
 	}
@@ -560,7 +560,7 @@ func (r *rig) comeRound(it *item) {
 func (r *rig) compareRegisters() {
 	r.t.Helper()
 	for _, reg := range r.man.Registers {
-		got, err := r.sw.RegisterCells(reg.Name, nil)
+		got, err := r.sw.Registers().Cells(reg.Name, nil)
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -619,7 +619,7 @@ func (r *rig) leave(port, met, bytes int) {
 // cell reads a register of the program and checks that the model has the same value.
 func (r *rig) cell(register string, index int) uint64 {
 	r.t.Helper()
-	cells, err := r.sw.RegisterCells(register, nil)
+	cells, err := r.sw.Registers().Cells(register, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -29,13 +29,13 @@ func (a *ageing) forget(pipe int, h dataplane.Handle) {
 // The entry may have another handle by then.
 func (a *ageing) save(t *matchTable, pipe int, x *dataplane.Entry) func(h dataplane.Handle) {
 	at := entryAt{pipe, x.Handle}
-	last, err := t.sw(pipe).LastHit(t.name, at.handle)
+	last, err := t.sw(pipe).Tables().LastHit(t.name, at.handle)
 	if err != nil { // entries of the table do not age
 		return func(dataplane.Handle) {}
 	}
 	active, came := a.active[at], a.came[at]
 	return func(h dataplane.Handle) {
-		t.sw(pipe).SetIdleTimeout(t.name, h, x.IdleTimeout, last)
+		t.sw(pipe).Tables().SetIdleTimeout(t.name, h, x.IdleTimeout, last)
 		at := entryAt{pipe, h}
 		if delete(a.active, at); active {
 			a.active[at] = true
@@ -73,13 +73,13 @@ func (a *ageing) update(t *matchTable) {
 	now := t.s.dev.Elapsed()
 	clear(a.active)
 	for _, pipe := range t.program.pipes {
-		list, err := t.sw(pipe).TableEntries(t.name)
+		list, err := t.sw(pipe).Tables().Entries(t.name)
 		if err != nil {
 			continue
 		}
 		for _, x := range list {
 			at := entryAt{pipe, x.Handle}
-			if hit, err := t.sw(pipe).LastHit(t.name, x.Handle); err == nil && hit > max(a.polled, a.came[at]) {
+			if hit, err := t.sw(pipe).Tables().LastHit(t.name, x.Handle); err == nil && hit > max(a.polled, a.came[at]) {
 				a.active[at] = true
 			}
 		}
@@ -112,7 +112,7 @@ func (a *ageing) tell(t *matchTable, out *wire.TableData, at *place, x *dataplan
 	for i, pipe := range at.pipes {
 		if at.handles[i] >= 0 {
 			active = active || a.active[entryAt{pipe, dataplane.Handle(at.handles[i])}]
-			hit, _ := t.sw(pipe).LastHit(t.name, dataplane.Handle(at.handles[i]))
+			hit, _ := t.sw(pipe).Tables().LastHit(t.name, dataplane.Handle(at.handles[i]))
 			last = max(last, hit)
 		}
 	}
@@ -158,7 +158,7 @@ func (t *matchTable) reportIdle(part []int) {
 	last := func(h dataplane.Handle) time.Duration {
 		var v time.Duration
 		for _, pipe := range part {
-			hit, _ := t.sw(pipe).LastHit(t.name, h)
+			hit, _ := t.sw(pipe).Tables().LastHit(t.name, h)
 			v = max(v, hit)
 		}
 		return v
@@ -167,7 +167,7 @@ func (t *matchTable) reportIdle(part []int) {
 		if at.pipe != first {
 			continue
 		}
-		x, err := t.sw(first).TableEntry(t.name, at.handle)
+		x, err := t.sw(first).Tables().Entry(t.name, at.handle)
 		if err != nil {
 			delete(a.idle, at)
 			continue
@@ -178,7 +178,7 @@ func (t *matchTable) reportIdle(part []int) {
 			t.tellIdle(part, &x, wire.IdleTimeoutNotification_ENTRY_ACTIVE, (*wire.Subscribe_Notifications).GetEnableEntryActiveNotifications)
 		}
 	}
-	list, next, err := t.sw(first).IdleEntries(t.name, now, a.from[first], idleAtOnce)
+	list, next, err := t.sw(first).Tables().IdleEntries(t.name, now, a.from[first], idleAtOnce)
 	if err != nil {
 		return
 	}

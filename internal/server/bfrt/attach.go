@@ -78,7 +78,7 @@ func (a *attachments) forget(pipe int, h dataplane.Handle) {
 func (a *attachments) count(t *matchTable, pipe int, h dataplane.Handle, fresh bool) dataplane.Count {
 	at := entryAt{pipe, h}
 	if fresh {
-		a.known[at], _ = t.sw(pipe).EntryCounter(t.name, h)
+		a.known[at], _ = t.sw(pipe).Tables().Counter(t.name, h)
 	}
 	return a.known[at]
 }
@@ -89,7 +89,7 @@ func (a *attachments) sync(t *matchTable) {
 		return
 	}
 	for _, pipe := range t.program.pipes {
-		list, err := t.sw(pipe).TableEntries(t.name)
+		list, err := t.sw(pipe).Tables().Entries(t.name)
 		if err != nil {
 			continue
 		}
@@ -115,7 +115,7 @@ func (a *attachments) set(t *matchTable, pipe int, h dataplane.Handle, d *entryD
 		switch {
 		case f == a.bytes || f == a.packets:
 			if count == nil {
-				c, err := sw.EntryCounter(t.name, h)
+				c, err := sw.Tables().Counter(t.name, h)
 				if err != nil {
 					return err
 				}
@@ -147,7 +147,7 @@ func (a *attachments) set(t *matchTable, pipe int, h dataplane.Handle, d *entryD
 		}
 	}
 	if count != nil {
-		if err := sw.SetEntryCounter(t.name, h, *count); err != nil {
+		if err := sw.Tables().SetCounter(t.name, h, *count); err != nil {
 			return err
 		}
 		a.known[at] = *count
@@ -191,12 +191,12 @@ type saved struct {
 func (a *attachments) save(t *matchTable, pipe int, h dataplane.Handle) *saved {
 	x := &saved{spec: a.specs[entryAt{pipe, h}]}
 	if a.bytes != nil || a.packets != nil {
-		x.count, _ = t.sw(pipe).EntryCounter(t.name, h)
+		x.count, _ = t.sw(pipe).Tables().Counter(t.name, h)
 		x.known = a.known[entryAt{pipe, h}]
 	}
 	for _, c := range a.registers {
 		if h != dataplane.DefaultEntry {
-			v, _ := t.sw(pipe).RegisterRead(c.name, h.Slot())
+			v, _ := t.sw(pipe).Registers().Read(c.name, h.Slot())
 			x.cells = append(x.cells, v)
 		}
 	}
@@ -206,11 +206,11 @@ func (a *attachments) save(t *matchTable, pipe int, h dataplane.Handle) *saved {
 func (a *attachments) restore(t *matchTable, pipe int, h dataplane.Handle, x *saved) {
 	sw := t.sw(pipe)
 	if a.bytes != nil || a.packets != nil {
-		sw.SetEntryCounter(t.name, h, x.count)
+		sw.Tables().SetCounter(t.name, h, x.count)
 	}
 	for i, v := range x.cells {
 		if v != nil {
-			sw.RegisterWrite(a.registers[i].name, h.Slot(), v)
+			sw.Registers().Write(a.registers[i].name, h.Slot(), v)
 		}
 	}
 	a.forget(pipe, h)
@@ -222,7 +222,7 @@ func (a *attachments) restore(t *matchTable, pipe int, h dataplane.Handle, x *sa
 		if a.meter.given(x.spec) {
 			a.meter.apply(sw, int(h), x.spec)
 		} else {
-			sw.MeterReset(a.meter.name, int(h))
+			sw.Meters().Reset(a.meter.name, int(h))
 		}
 	}
 	for _, k := range []*filterSpec{a.lpf, a.wred} {

@@ -108,7 +108,7 @@ func (t *table) adjust(r *request, m *matchTable, bytes int32) error {
 		before := t.adjusted[pipe]
 		set := func(n int32) error {
 			t.adjusted[pipe] = n
-			return t.sw(pipe).MeterAdjust(name, int(n))
+			return t.sw(pipe).Meters().Adjust(name, int(n))
 		}
 		if err := set(bytes); err != nil {
 			return err

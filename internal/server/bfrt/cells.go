@@ -38,7 +38,7 @@ func (c *registerCell) measure(p *program) error {
 func (c *registerCell) shift(i int) uint { return uint(c.width * (len(c.parts) - 1 - i)) }
 
 func (c *registerCell) set(sw *dataplane.Switch, index int, part *datum, b []byte) error {
-	v, err := sw.RegisterRead(c.name, index)
+	v, err := sw.Registers().Read(c.name, index)
 	if err != nil {
 		return err
 	}
@@ -50,15 +50,15 @@ func (c *registerCell) set(sw *dataplane.Switch, index int, part *datum, b []byt
 		v.AndNot(v, mask)
 		v.Or(v, new(big.Int).And(mask, new(big.Int).Lsh(new(big.Int).SetBytes(b), c.shift(i))))
 	}
-	return sw.RegisterWrite(c.name, index, v)
+	return sw.Registers().Write(c.name, index, v)
 }
 
 func (c *registerCell) reset(sw *dataplane.Switch, index int) {
-	sw.RegisterWrite(c.name, index, c.initial)
+	sw.Registers().Write(c.name, index, c.initial)
 }
 
 func (c *registerCell) tell(sw *dataplane.Switch, index int, out *wire.TableData, want *filter) {
-	words, err := sw.RegisterRange(c.name, index, index+1, nil)
+	words, err := sw.Registers().Range(c.name, index, index+1, nil)
 	if err != nil {
 		return
 	}
@@ -147,7 +147,7 @@ func (t *registerTable) write(r *request, kind wire.Update_Type, e *wire.TableEn
 	}
 	for _, pipe := range pipes {
 		sw := t.sw(pipe)
-		before, err := sw.RegisterRead(t.cell.name, index)
+		before, err := sw.Registers().Read(t.cell.name, index)
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (t *registerTable) write(r *request, kind wire.Update_Type, e *wire.TableEn
 				return err
 			}
 		}
-		r.done(func() { sw.RegisterWrite(t.cell.name, index, before) })
+		r.done(func() { sw.Registers().Write(t.cell.name, index, before) })
 	}
 	return nil
 }
@@ -171,14 +171,14 @@ func (t *registerTable) clear(r *request, pipes []int, e *wire.TableEntry) error
 		sw := t.sw(pipe)
 		if r.undo != nil {
 			for i := from; i < to; i++ {
-				v, err := sw.RegisterRead(t.cell.name, i)
+				v, err := sw.Registers().Read(t.cell.name, i)
 				if err != nil {
 					return err
 				}
-				r.done(func() { sw.RegisterWrite(t.cell.name, i, v) })
+				r.done(func() { sw.Registers().Write(t.cell.name, i, v) })
 			}
 		}
-		if err := sw.RegisterWriteRange(t.cell.name, from, to, t.cell.initial); err != nil {
+		if err := sw.Registers().WriteRange(t.cell.name, from, to, t.cell.initial); err != nil {
 			return err
 		}
 	}
@@ -201,7 +201,7 @@ func (t *registerTable) read(r *request, e *wire.TableEntry) error {
 		err := t.give(r, i-from, uint64(i), func() (*wire.TableData, error) {
 			d := &wire.TableData{Fields: make([]*wire.DataField, 0, len(pipes)*len(t.cell.parts))}
 			for _, pipe := range pipes {
-				words, err := t.sw(pipe).RegisterRange(t.cell.name, i, i+1, nil)
+				words, err := t.sw(pipe).Registers().Range(t.cell.name, i, i+1, nil)
 				if err != nil {
 					return nil, err
 				}
@@ -299,7 +299,7 @@ func (t *registerTable) encode(r *request, want *filter, pipes []int, from, to i
 		end := min(to, from+size)
 		for i, pipe := range pipes {
 			var err error
-			if words[i], err = t.sw(pipe).RegisterRange(t.cell.name, from, end, words[i][:0]); err != nil {
+			if words[i], err = t.sw(pipe).Registers().Range(t.cell.name, from, end, words[i][:0]); err != nil {
 				return err
 			}
 		}
@@ -342,7 +342,7 @@ type counterTable struct {
 func (t *counterTable) count(pipe, index int, fresh bool) dataplane.Count {
 	at := [2]int{pipe, index}
 	if fresh {
-		t.known[at], _ = t.sw(pipe).CounterRead(t.name, index)
+		t.known[at], _ = t.sw(pipe).Counters().Read(t.name, index)
 	}
 	return t.known[at]
 }
@@ -390,11 +390,11 @@ func (t *counterTable) write(r *request, kind wire.Update_Type, e *wire.TableEnt
 	for i := from; i < to; i++ {
 		for k, pipe := range pipes {
 			sw := t.sw(pipe)
-			before, err := sw.CounterRead(t.name, i)
+			before, err := sw.Counters().Read(t.name, i)
 			if err != nil {
 				return err
 			}
-			if err := sw.CounterWrite(t.name, i, v); err != nil {
+			if err := sw.Counters().Write(t.name, i, v); err != nil {
 				return err
 			}
 			at := [2]int{pipe, i}
@@ -402,7 +402,7 @@ func (t *counterTable) write(r *request, kind wire.Update_Type, e *wire.TableEnt
 			t.known[at] = v
 			if r.undo != nil {
 				r.done(func() {
-					sw.CounterWrite(t.name, i, before)
+					sw.Counters().Write(t.name, i, before)
 					t.known[at] = was
 				})
 			}

@@ -119,7 +119,7 @@ func TestCellsRollBack(t *testing.T) {
 	r.refused("an increment", update(wire.Update_MODIFY_INC, r.entry("In.sums", r.key("In.sums", 4), r.data("In.sums", "", "$COUNTER_SPEC_PKTS", 5))), codes.Unimplemented, "incremented")
 	// A read without from_hw returns the counters as of the last sync.
 	r.set(mod, "In.sums", r.key("In.sums", 3), r.data("In.sums", "", "$COUNTER_SPEC_PKTS", 12))
-	r.must(r.s.pipes[1].CounterWrite("In.sums", 3, dataplane.Count{Packets: 100}))
+	r.must(r.s.pipes[1].Counters().Write("In.sums", 3, dataplane.Count{Packets: 100}))
 	known := func() uint64 {
 		list, err := r.read(everywhere, r.entry("In.sums", r.key("In.sums", 3), nil))
 		r.must(err)

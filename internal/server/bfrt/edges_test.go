@@ -391,7 +391,7 @@ func TestPipeOfIdleEntries(t *testing.T) {
 			part = m.scope.parts[2]
 		}
 		r.s.mu.Lock()
-		x, err := m.sw(part[0]).TableEntries(m.name)
+		x, err := m.sw(part[0]).Tables().Entries(m.name)
 		r.must(err)
 		m.tellIdle(part, &x[0], wire.IdleTimeoutNotification_ENTRY_IDLE, (*wire.Subscribe_Notifications).GetEnableIdletimeoutNotifications)
 		r.s.mu.Unlock()

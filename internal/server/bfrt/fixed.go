@@ -105,7 +105,7 @@ func (c *fixed) mirrors(t *recordTable) {
 		id := uint32(uintOf(b))
 		for _, sw := range c.s.pipes {
 			if after == nil || !after.flag(t.table, "$session_enable") {
-				sw.DeleteMirror(id)
+				sw.Mirrors().Delete(id)
 				continue
 			}
 			m := dataplane.MirrorSession{
@@ -117,7 +117,7 @@ func (c *fixed) mirrors(t *recordTable) {
 			} else if after.flag(t.table, "$mcast_grp_b_valid") {
 				m.Group = uint32(after.number(t.table, "$mcast_grp_b"))
 			}
-			if err := sw.SetMirror(id, m); err != nil {
+			if err := sw.Mirrors().Set(id, m); err != nil {
 				return err
 			}
 		}

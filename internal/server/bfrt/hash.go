@@ -40,7 +40,7 @@ func (m *makers) hash(base *table, name string) (object, error) {
 			return nil, invalidf("another table of this kind already configures the hash %s", name)
 		}
 		h.setParts(base)
-		if use, own, bits, err := m.anySwitch().HashInfo(name); err == nil && bits == h.bits {
+		if use, own, bits, err := m.anySwitch().Hashes().Info(name); err == nil && bits == h.bits {
 			h.use, h.own = use, own
 		}
 		t.tell = func(row *record) { h.tellParts(base, row) }

@@ -214,7 +214,7 @@ func (h *hashing) set() error {
 		to = h.matrix()
 	}
 	for _, pipe := range h.p.pipes {
-		if err := h.p.s.pipes[pipe].SetHash(h.name, to); err != nil {
+		if err := h.p.s.pipes[pipe].Hashes().Set(h.name, to); err != nil {
 			return err
 		}
 	}

@@ -563,7 +563,7 @@ func TestRepeatedMembers(t *testing.T) {
 	r.set(del, "In.choose", r.key("In.choose", 0x1235), nil)
 	r.set(del, "In.members", r.key("In.members", 4), nil)
 	for n := range r.s.pipes { // its copies go too
-		if list, err := r.s.pipes[n].Members("In.members"); err != nil || len(list) != 3 {
+		if list, err := r.s.pipes[n].Profiles().Members("In.members"); err != nil || len(list) != 3 {
 			t.Errorf("pipe %d holds %d members, %v; want member 3 and its two copies", n, len(list), err)
 		}
 	}

@@ -360,13 +360,13 @@ func TestGroupsOfMirrors(t *testing.T) {
 		id := uint64(i + 1)
 		r.set(ins, "$mirror.cfg", r.key("$mirror.cfg", id), r.data("$mirror.cfg", "$normal", append([]any{"$session_enable", true, "$max_pkt_len", 100}, c.list...)...))
 		for n, sw := range r.s.pipes {
-			if m, ok := sw.Mirror(uint32(id)); !ok || m.Group != c.want || m.Length != 100 || m.HasPort {
+			if m, ok := sw.Mirrors().Get(uint32(id)); !ok || m.Group != c.want || m.Length != 100 || m.HasPort {
 				t.Errorf("%v in pipe %d: %+v, %v; want group %d", c.list, n, m, ok, c.want)
 			}
 		}
 	}
 	r.set(mod, "$mirror.cfg", r.key("$mirror.cfg", 1), r.data("$mirror.cfg", "$normal", "$session_enable", false))
-	if m, ok := r.s.pipes[3].Mirror(1); ok {
+	if m, ok := r.s.pipes[3].Mirrors().Get(1); ok {
 		t.Errorf("a session that is off: %+v", m)
 	}
 }

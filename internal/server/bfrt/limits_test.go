@@ -137,7 +137,7 @@ func TestStopEndsBatches(t *testing.T) {
 	if _, err := r.s.Write(t.Context(), req); status.Code(err) != codes.Unavailable {
 		t.Errorf("got %v, want UNAVAILABLE", err)
 	}
-	if list, err := r.s.pipes[0].TableEntries("In.dmac"); err != nil || len(list) != 1 {
+	if list, err := r.s.pipes[0].Tables().Entries("In.dmac"); err != nil || len(list) != 1 {
 		t.Errorf("there are %d entries, want the one from before: %v", len(list), err)
 	}
 }

@@ -84,7 +84,7 @@ func (t *matchTable) find(pipes []int, e *wire.TableEntry) (*place, error) {
 		if !slices.Contains(pipes, told.pipe) {
 			return nil, invalidf("handle %d belongs to other pipes", e.GetHandleId())
 		}
-		x, err := t.sw(told.pipe).TableEntry(t.name, told.handle)
+		x, err := t.sw(told.pipe).Tables().Entry(t.name, told.handle)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +98,7 @@ func (t *matchTable) find(pipes []int, e *wire.TableEntry) (*place, error) {
 		pipes = at.pipes
 	}
 	for i, pipe := range pipes {
-		h, err := t.sw(pipe).TableFind(t.name, at.match, at.priority)
+		h, err := t.sw(pipe).Tables().Find(t.name, at.match, at.priority)
 		at.handles[i] = int64(h)
 		if err != nil {
 			at.handles[i] = -1
@@ -122,7 +122,7 @@ func (t *matchTable) insert(r *request, at *place, e *wire.TableEntry) (err erro
 	}
 	undo := func(n int) {
 		for i := range n {
-			t.sw(at.pipes[i]).TableDelete(t.name, dataplane.Handle(at.handles[i]))
+			t.sw(at.pipes[i]).Tables().Delete(t.name, dataplane.Handle(at.handles[i]))
 			t.attach.forget(at.pipes[i], dataplane.Handle(at.handles[i]))
 		}
 	}
@@ -131,7 +131,7 @@ func (t *matchTable) insert(r *request, at *place, e *wire.TableEntry) (err erro
 		if err == nil {
 			x := dataplane.Entry{Match: at.match, Priority: at.priority, Target: target, IdleTimeout: t.ageing.timeout(d)}
 			var h dataplane.Handle
-			if h, err = t.sw(pipe).TableAdd(t.name, x); err == nil {
+			if h, err = t.sw(pipe).Tables().Add(t.name, x); err == nil {
 				at.handles[i] = int64(h)
 				t.attach.renew(t, pipe, h)
 				if err = t.attach.set(t, pipe, h, d, i == 0); err != nil {
@@ -143,7 +143,7 @@ func (t *matchTable) insert(r *request, at *place, e *wire.TableEntry) (err erro
 					t.ageing.set(pipe, h, *d.hit)
 				}
 				if x.IdleTimeout > 0 {
-					t.sw(pipe).SetIdleTimeout(t.name, h, x.IdleTimeout, r.s.dev.Elapsed())
+					t.sw(pipe).Tables().SetIdleTimeout(t.name, h, x.IdleTimeout, r.s.dev.Elapsed())
 				}
 			}
 		}
@@ -154,8 +154,8 @@ func (t *matchTable) insert(r *request, at *place, e *wire.TableEntry) (err erro
 	}
 	r.done(func() {
 		for _, pipe := range at.pipes { // use the key: the handle may have changed since
-			if h, err := t.sw(pipe).TableFind(t.name, at.match, at.priority); err == nil {
-				t.sw(pipe).TableDelete(t.name, h)
+			if h, err := t.sw(pipe).Tables().Find(t.name, at.match, at.priority); err == nil {
+				t.sw(pipe).Tables().Delete(t.name, h)
 				t.attach.forget(pipe, h)
 			}
 		}
@@ -180,7 +180,7 @@ func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
 			continue
 		}
 		h := dataplane.Handle(at.handles[i])
-		before, err := t.sw(pipe).TableEntry(t.name, h)
+		before, err := t.sw(pipe).Tables().Entry(t.name, h)
 		if err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
 		if d.leads() {
 			target, err := t.target(d, pipe)
 			if err == nil {
-				err = t.sw(pipe).TableModify(t.name, h, target)
+				err = t.sw(pipe).Tables().Modify(t.name, h, target)
 			}
 			if err != nil {
 				return err
@@ -207,12 +207,12 @@ func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
 			if d.ttl != nil {
 				ttl = t.ageing.timeout(d)
 			}
-			t.sw(pipe).SetIdleTimeout(t.name, h, ttl, r.s.dev.Elapsed())
+			t.sw(pipe).Tables().SetIdleTimeout(t.name, h, ttl, r.s.dev.Elapsed())
 			t.ageing.woken(pipe, h)
 		}
 		r.done(func() {
-			if h, err := t.sw(pipe).TableFind(t.name, at.match, at.priority); err == nil {
-				t.sw(pipe).TableModify(t.name, h, before.Target)
+			if h, err := t.sw(pipe).Tables().Find(t.name, at.match, at.priority); err == nil {
+				t.sw(pipe).Tables().Modify(t.name, h, before.Target)
 				t.attach.restore(t, pipe, h, saved)
 				aged(h)
 			}
@@ -240,13 +240,13 @@ func (t *matchTable) remove(r *request, at *place) error {
 func (t *matchTable) removeOne(r *request, pipe int, h dataplane.Handle) error {
 	sw := t.sw(pipe)
 	if r.undo != nil {
-		x, err := sw.TableEntry(t.name, h)
+		x, err := sw.Tables().Entry(t.name, h)
 		if err != nil {
 			return err
 		}
 		saved, aged := t.attach.save(t, pipe, h), t.ageing.save(t, pipe, &x)
 		r.done(func() {
-			if h, err := sw.TableAdd(t.name, x); err == nil {
+			if h, err := sw.Tables().Add(t.name, x); err == nil {
 				t.attach.restore(t, pipe, h, saved)
 				aged(h)
 			}
@@ -258,12 +258,12 @@ func (t *matchTable) removeOne(r *request, pipe int, h dataplane.Handle) error {
 		delete(t.numbers, entryAt{pipe, h})
 		delete(t.told, n)
 	}
-	return sw.TableDelete(t.name, h)
+	return sw.Tables().Delete(t.name, h)
 }
 
 func (t *matchTable) clear(r *request, pipes []int) error {
 	for _, pipe := range pipes {
-		list, err := t.sw(pipe).TableEntries(t.name)
+		list, err := t.sw(pipe).Tables().Entries(t.name)
 		if err != nil {
 			return err
 		}
@@ -283,13 +283,13 @@ func (t *matchTable) clear(r *request, pipes []int) error {
 func (t *matchTable) writeDefault(r *request, pipes []int, kind wire.Update_Type, data *wire.TableData) error {
 	if kind == wire.Update_DELETE || kind == wire.Update_RESET {
 		for _, pipe := range pipes {
-			before, ok, _ := t.sw(pipe).TableDefault(t.name)
-			if err := t.sw(pipe).TableResetDefault(t.name); err != nil {
+			before, ok, _ := t.sw(pipe).Tables().Default(t.name)
+			if err := t.sw(pipe).Tables().ResetDefault(t.name); err != nil {
 				return err
 			}
 			r.done(func() {
 				if ok {
-					t.sw(pipe).TableSetDefault(t.name, before)
+					t.sw(pipe).Tables().SetDefault(t.name, before)
 				}
 			})
 		}
@@ -304,12 +304,12 @@ func (t *matchTable) writeDefault(r *request, pipes []int, kind wire.Update_Type
 		return invalidf("action %s is not for the default entry", d.action.name)
 	}
 	for i, pipe := range pipes {
-		before, ok, _ := t.sw(pipe).TableDefault(t.name)
+		before, ok, _ := t.sw(pipe).Tables().Default(t.name)
 		saved := t.attach.save(t, pipe, dataplane.DefaultEntry)
 		if d.leads() {
 			target, err := t.target(d, pipe)
 			if err == nil {
-				err = t.sw(pipe).TableSetDefault(t.name, target)
+				err = t.sw(pipe).Tables().SetDefault(t.name, target)
 			}
 			if err != nil {
 				return err
@@ -320,9 +320,9 @@ func (t *matchTable) writeDefault(r *request, pipes []int, kind wire.Update_Type
 		}
 		r.done(func() {
 			if ok {
-				t.sw(pipe).TableSetDefault(t.name, before)
+				t.sw(pipe).Tables().SetDefault(t.name, before)
 			} else {
-				t.sw(pipe).TableResetDefault(t.name)
+				t.sw(pipe).Tables().ResetDefault(t.name)
 			}
 			t.attach.restore(t, pipe, dataplane.DefaultEntry, saved)
 		})
@@ -356,7 +356,7 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 		if i < 0 {
 			return failf(notFound, "the entry does not exist")
 		}
-		x, err := t.sw(at.pipes[i]).TableEntry(t.name, dataplane.Handle(at.handles[i]))
+		x, err := t.sw(at.pipes[i]).Tables().Entry(t.name, dataplane.Handle(at.handles[i]))
 		if err != nil {
 			return err
 		}
@@ -376,7 +376,7 @@ func (t *matchTable) read(r *request, e *wire.TableEntry) error {
 // walk returns the entries of a pipe that no earlier pipe contains.
 func (t *matchTable) walk(r *request, pipes []int, i int, want *filter) error {
 	for next := 0; next >= 0; {
-		list, to, err := t.sw(pipes[i]).TableWalk(t.name, next, walkSize)
+		list, to, err := t.sw(pipes[i]).Tables().Walk(t.name, next, walkSize)
 		if err != nil {
 			return err
 		}
@@ -392,7 +392,7 @@ func (t *matchTable) walk(r *request, pipes []int, i int, want *filter) error {
 				if k == i {
 					continue
 				}
-				h, err := t.sw(p).TableFind(t.name, x.Match, x.Priority)
+				h, err := t.sw(p).Tables().Find(t.name, x.Match, x.Priority)
 				if at.handles[k] = int64(h); err != nil {
 					at.handles[k] = -1
 				} else if k < i {
@@ -457,7 +457,7 @@ func (t *matchTable) readDefault(r *request, pipes []int, byHandle bool, want *f
 	if r.all() && len(t.scope.parts) > 1 {
 		return invalidf("the pipes have different default entries")
 	}
-	target, ok, err := t.sw(pipes[0]).TableDefault(t.name)
+	target, ok, err := t.sw(pipes[0]).Tables().Default(t.name)
 	if err != nil {
 		return err
 	}
@@ -485,7 +485,7 @@ func (t *matchTable) usage(r *request) (uint32, error) {
 		if !slices.Contains(pipes, part[0]) {
 			continue
 		}
-		count, err := t.sw(part[0]).TableCount(t.name)
+		count, err := t.sw(part[0]).Tables().Count(t.name)
 		if err != nil {
 			return 0, err
 		}

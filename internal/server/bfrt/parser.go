@@ -106,7 +106,7 @@ func (t *valueSet) put(pipe int, rows map[string]*wire.TableKey) error {
 	for id := range rows {
 		list = append(list, []byte(id))
 	}
-	if err := t.sw(pipe).SetValueSet(t.name, list); err != nil {
+	if err := t.sw(pipe).ValueSets().Set(t.name, list); err != nil {
 		return err
 	}
 	t.rows[pipe] = rows

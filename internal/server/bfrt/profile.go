@@ -87,7 +87,7 @@ func (t *actionProfile) insert(r *request, pipes []int, id uint32, e *wire.Table
 }
 
 func (t *actionProfile) add(pipe int, id uint32, c dataplane.ActionCall) error {
-	h, err := t.sw(pipe).MemberAdd(t.name, c)
+	h, err := t.sw(pipe).Profiles().AddMember(t.name, c)
 	if err == nil {
 		t.handles[pipe][id], t.calls[pipe][id] = h, c
 	}
@@ -101,7 +101,7 @@ func (t *actionProfile) copy(pipe int, id uint32, n int) (dataplane.Handle, erro
 		return t.handles[pipe][id], nil
 	}
 	for len(t.copies[pipe][id]) < n {
-		h, err := t.sw(pipe).MemberAdd(t.name, t.calls[pipe][id])
+		h, err := t.sw(pipe).Profiles().AddMember(t.name, t.calls[pipe][id])
 		if err != nil {
 			return 0, err
 		}
@@ -113,7 +113,7 @@ func (t *actionProfile) copy(pipe int, id uint32, n int) (dataplane.Handle, erro
 // put replaces the action of a member and of its copies.
 func (t *actionProfile) put(pipe int, id uint32, c dataplane.ActionCall) error {
 	for _, h := range append([]dataplane.Handle{t.handles[pipe][id]}, t.copies[pipe][id]...) {
-		if err := t.sw(pipe).MemberModify(t.name, h, c); err != nil {
+		if err := t.sw(pipe).Profiles().ModifyMember(t.name, h, c); err != nil {
 			return err
 		}
 	}
@@ -124,12 +124,12 @@ func (t *actionProfile) put(pipe int, id uint32, c dataplane.ActionCall) error {
 func (t *actionProfile) drop(pipe int, id uint32) error {
 	for len(t.copies[pipe][id]) > 0 {
 		last := len(t.copies[pipe][id]) - 1
-		if err := t.sw(pipe).MemberDelete(t.name, t.copies[pipe][id][last]); err != nil {
+		if err := t.sw(pipe).Profiles().DeleteMember(t.name, t.copies[pipe][id][last]); err != nil {
 			return err
 		}
 		t.copies[pipe][id] = t.copies[pipe][id][:last]
 	}
-	err := t.sw(pipe).MemberDelete(t.name, t.handles[pipe][id])
+	err := t.sw(pipe).Profiles().DeleteMember(t.name, t.handles[pipe][id])
 	if err == nil {
 		delete(t.handles[pipe], id)
 		delete(t.calls[pipe], id)

@@ -199,7 +199,7 @@ func (m *makers) make(t *bfrt.Table) (object, error) {
 		}
 	case "Counter":
 		o := &counterTable{table: base, name: name, bytes: base.field("$COUNTER_SPEC_BYTES"), packets: base.field("$COUNTER_SPEC_PKTS"), known: map[[2]int]dataplane.Count{}}
-		list, err := m.anySwitch().CounterReadAll(name)
+		list, err := m.anySwitch().Counters().ReadAll(name)
 		o.size = len(list)
 		if err == nil && len(base.keys) != 1 {
 			err = invalidf("its key has %d fields", len(base.keys))
@@ -209,16 +209,16 @@ func (m *makers) make(t *bfrt.Table) (object, error) {
 		spec := newMeterSpec(base)
 		if spec != nil && len(base.keys) == 1 {
 			spec.name = name
-			if _, err := m.anySwitch().MeterRates(name, 0); err != nil {
+			if _, err := m.anySwitch().Meters().Rates(name, 0); err != nil {
 				return nil, err
 			}
-			return ratesTable(base, spec.apply, func(sw *dataplane.Switch, i int) error { return sw.MeterReset(name, i) }), nil
+			return ratesTable(base, spec.apply, func(sw *dataplane.Switch, i int) error { return sw.Meters().Reset(name, i) }), nil
 		}
 	case "Lpf", "Wred":
 		spec := newFilterSpec(base, ifElse(t.Type == "Lpf", "$LPF_SPEC_", "$WRED_SPEC_"), t.Type == "Wred")
 		if spec != nil && len(base.keys) == 1 {
 			spec.name = name
-			if _, _, err := m.anySwitch().FilterInfo(name); err != nil {
+			if _, _, err := m.anySwitch().Filters().Info(name); err != nil {
 				return nil, err
 			}
 			return ratesTable(base, spec.apply, spec.reset), nil // as in the SDE, a read omits filters that were never set
@@ -228,7 +228,7 @@ func (m *makers) make(t *bfrt.Table) (object, error) {
 		for i := range o.rows {
 			o.rows[i] = map[string]*wire.TableKey{}
 		}
-		_, err := m.anySwitch().ValueSet(name)
+		_, err := m.anySwitch().ValueSets().Get(name)
 		return o, err
 	case "PortMetadata":
 		if len(base.keys) == 1 {
@@ -273,7 +273,7 @@ func (m *makers) actionsOf(t *bfrt.Table, use func(*bfrt.ActionSpec, string)) er
 
 func (m *makers) match(base *table, name string) (object, error) {
 	t := &matchTable{table: base, name: name, actions: map[uint32]*entryAction{}, byName: map[string]*entryAction{}, scope: wholeScope(m.p)}
-	fields, _, err := m.anySwitch().TableKey(name)
+	fields, _, err := m.anySwitch().Tables().Key(name)
 	if err != nil {
 		return nil, err
 	}
@@ -313,7 +313,7 @@ func (m *makers) match(base *table, name string) (object, error) {
 	}
 	for _, pipe := range m.p.pipes {
 		if x := m.p.matchTable(name); x != nil && len(x.Entries) == 0 {
-			if err := m.switches[pipe].TableUnlock(name); err != nil {
+			if err := m.switches[pipe].Tables().Unlock(name); err != nil {
 				return nil, err
 			}
 		}
@@ -323,7 +323,7 @@ func (m *makers) match(base *table, name string) (object, error) {
 
 func (m *makers) profile(base *table, name string) (object, error) {
 	t := &actionProfile{table: base, name: name, actions: map[uint32]*entryAction{}, byName: map[string]*entryAction{}}
-	if _, err := m.anySwitch().Members(name); err != nil {
+	if _, err := m.anySwitch().Profiles().Members(name); err != nil {
 		return nil, err
 	}
 	if len(base.keys) != 1 {

@@ -70,7 +70,7 @@ func (m *meterSpec) apply(sw *dataplane.Switch, index int, s spec) error {
 	if err != nil {
 		return err
 	}
-	return sw.MeterSet(m.name, index, rates)
+	return sw.Meters().Set(m.name, index, rates)
 }
 
 // newFilterSpec finds the fields of a low-pass filter or of early detection (WRED).
@@ -103,12 +103,12 @@ func (f *filterSpec) apply(sw *dataplane.Switch, index int, s spec) error {
 	get := func(d *datum) *wire.DataField { return cmp.Or(s[d.id], d.preset) }
 	ns := func(d *datum) time.Duration { return time.Duration(get(d).GetFloatVal()) }
 	if f.wred {
-		return sw.WredSet(f.name, index, dataplane.WredSpec{
+		return sw.Filters().SetWred(f.name, index, dataplane.WredSpec{
 			Time: ns(f.constant), Min: uintOf(get(f.least).GetStream()), Max: uintOf(get(f.most).GetStream()),
 			Probability: float64(get(f.chances).GetFloatVal()),
 		})
 	}
-	return sw.FilterSet(f.name, index, dataplane.FilterSpec{
+	return sw.Filters().Set(f.name, index, dataplane.FilterSpec{
 		Rate: get(f.kind).GetStrVal() == "RATE", Gain: ns(f.gain), Decay: ns(f.decay), Shift: int(uintOf(get(f.scale).GetStream())),
 	})
 }
@@ -121,9 +121,9 @@ func (f *filterSpec) given(s spec) bool {
 // reset removes the specification of a filter.
 func (f *filterSpec) reset(sw *dataplane.Switch, index int) error {
 	if f.wred {
-		return sw.WredReset(f.name, index)
+		return sw.Filters().ResetWred(f.name, index)
 	}
-	return sw.FilterReset(f.name, index)
+	return sw.Filters().Reset(f.name, index)
 }
 
 // ratesTable returns a table of an array of meters, filters or WREDs. The rows keep

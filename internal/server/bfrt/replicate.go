@@ -214,7 +214,7 @@ func (p *replicator) renew() {
 		}
 	}
 	for _, sw := range p.s.pipes {
-		sw.SetTrees(t)
+		sw.Replication().SetTrees(t)
 	}
 	for _, row := range p.port.rows {
 		if row.flag(p.port.table, "$COPY_TO_CPU_PORT_ENABLE") && p.s.cpu != nil {

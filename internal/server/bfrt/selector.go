@@ -148,7 +148,7 @@ func (t *selector) insert(r *request, pipes []int, id uint32, d *groupData) erro
 func (t *selector) sound(pipes []int, g *selectGroup) error {
 	if !slices.Contains(g.active, true) && g.there {
 		for _, pipe := range pipes {
-			if used, err := t.sw(pipe).GroupUsed(t.profile.name, g.handle); err == nil && used {
+			if used, err := t.sw(pipe).Profiles().GroupUsed(t.profile.name, g.handle); err == nil && used {
 				return invalidf("entries refer to the group, so at least one member must be active")
 			}
 		}
@@ -170,7 +170,7 @@ func (t *selector) sound(pipes []int, g *selectGroup) error {
 }
 
 func (t *selector) add(pipe int, id uint32, g *selectGroup) error {
-	h, err := t.sw(pipe).GroupAdd(t.profile.name)
+	h, err := t.sw(pipe).Profiles().AddGroup(t.profile.name)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (t *selector) add(pipe int, id uint32, g *selectGroup) error {
 }
 
 func (t *selector) drop(pipe int, id uint32) error {
-	err := t.sw(pipe).GroupDelete(t.profile.name, t.groups[pipe][id].handle)
+	err := t.sw(pipe).Profiles().DeleteGroup(t.profile.name, t.groups[pipe][id].handle)
 	if err == nil {
 		delete(t.groups[pipe], id)
 	}
@@ -191,7 +191,7 @@ func (t *selector) drop(pipe int, id uint32) error {
 // fill writes the active members to the data plane.
 func (t *selector) fill(pipe int, g *selectGroup) error {
 	sw, name := t.sw(pipe), t.profile.name
-	groups, err := sw.ProfileGroups(name)
+	groups, err := sw.Profiles().Groups(name)
 	if err != nil {
 		return err
 	}
@@ -210,14 +210,14 @@ func (t *selector) fill(pipe int, g *selectGroup) error {
 	}
 	for _, h := range groups[i].Members {
 		if !want[h] {
-			if err := sw.GroupRemoveMember(name, g.handle, h); err != nil {
+			if err := sw.Profiles().RemoveFromGroup(name, g.handle, h); err != nil {
 				return err
 			}
 		}
 		delete(want, h)
 	}
 	for _, h := range slices.Sorted(maps.Keys(want)) {
-		if err := sw.GroupAddMember(name, g.handle, h); err != nil {
+		if err := sw.Profiles().AddToGroup(name, g.handle, h); err != nil {
 			return err
 		}
 	}

@@ -627,7 +627,7 @@ func TestAdjustedMeters(t *testing.T) {
 		t.Helper()
 		r.send(1, frame(7, 0, 0))
 		r.leaves(2)
-		counts, err := r.s.pipes[0].MeterCounts("In.rates", 3)
+		counts, err := r.s.pipes[0].Meters().Counts("In.rates", 3)
 		r.must(err)
 		return counts[2].Packets
 	}

@@ -97,7 +97,7 @@ func (p *pipeline) fill() error {
 
 // newTable checks that the program has the table described in P4Info.
 func (p *pipeline) newTable(ti *tableInfo) (*tableState, error) {
-	key, _, err := p.sw.TableKey(ti.name)
+	key, _, err := p.sw.Tables().Key(ti.name)
 	if err != nil {
 		return nil, infoError(ti.GetPreamble(), "the program has no such table")
 	}
@@ -134,7 +134,7 @@ func compatible(m configv1.MatchField_MatchType, k dataplane.MatchKind) bool {
 // fillTable adds the program's default entry and entries to the table's state.
 func (p *pipeline) fillTable(t *tableState, id uint32) error {
 	t.initial = &p4v1.TableEntry{TableId: id, IsDefaultAction: true}
-	if d, ok, err := p.sw.TableDefault(t.info.name); err == nil && ok {
+	if d, ok, err := p.sw.Tables().Default(t.info.name); err == nil && ok {
 		if a := p.info.actionMessage(p.actionByName, d.Action); a != nil {
 			t.initial.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}
 		}
@@ -142,7 +142,7 @@ func (p *pipeline) fillTable(t *tableState, id uint32) error {
 	t.def = t.initial
 	t.counting, t.metering = p.executing(t)
 	t.constDefault = t.info.GetConstDefaultActionId() != 0
-	list, err := p.sw.TableEntries(t.info.name)
+	list, err := p.sw.Tables().Entries(t.info.name)
 	if err != nil {
 		return failf(codes.InvalidArgument, "%v", err)
 	}
@@ -150,7 +150,7 @@ func (p *pipeline) fillTable(t *tableState, id uint32) error {
 	// modifiable initial entries: its entries are const.
 	t.constEntries = t.constEntries || len(list) > 0 && !t.info.GetHasInitialEntries()
 	if !t.constEntries && len(list) > 0 {
-		p.must(p.sw.TableUnlock(t.info.name))
+		p.must(p.sw.Tables().Unlock(t.info.name))
 	}
 	highest := 0
 	for _, e := range list {
@@ -181,7 +181,7 @@ func (p *pipeline) fillTable(t *tableState, id uint32) error {
 		}
 		// Insert the entry again like an entry of a controller, so that its
 		// priority is in the same form.
-		p.must(p.sw.TableDelete(t.info.name, e.Handle))
+		p.must(p.sw.Tables().Delete(t.info.name, e.Handle))
 		if err := p.insertEntry(nil, t, k, m); err != nil {
 			return recode(err, codes.InvalidArgument)
 		}
@@ -219,7 +219,7 @@ func (p *pipeline) executing(t *tableState) (counting, metering map[uint32]bool)
 // P4Info.
 func (p *pipeline) checkArrays() error {
 	for _, r := range p.info.registers {
-		size, width, err := p.sw.RegisterInfo(r.name)
+		size, width, err := p.sw.Registers().Info(r.name)
 		switch {
 		case err != nil:
 			return failf(codes.InvalidArgument, "p4info: the program has no register %s", r.name)
@@ -228,13 +228,13 @@ func (p *pipeline) checkArrays() error {
 		}
 	}
 	for _, c := range p.info.counters {
-		if list, err := p.sw.CounterReadAll(c.GetPreamble().GetName()); err != nil || int64(len(list)) != c.GetSize() {
+		if list, err := p.sw.Counters().ReadAll(c.GetPreamble().GetName()); err != nil || int64(len(list)) != c.GetSize() {
 			return infoError(c.GetPreamble(), "the program has no such counter of %d cells", c.GetSize())
 		}
 	}
 	for _, m := range p.info.meters {
 		if m.size > 0 {
-			if _, err := p.sw.MeterRates(m.name, int(m.size)-1); err != nil {
+			if _, err := p.sw.Meters().Rates(m.name, int(m.size)-1); err != nil {
 				return failf(codes.InvalidArgument, "p4info: meter %s: %v", m.name, err)
 			}
 		}
@@ -255,7 +255,7 @@ func (p *pipeline) fitNames() error {
 		return nil
 	}
 	for _, t := range p.info.tables {
-		key, _, err := p.sw.TableKey(t.name)
+		key, _, err := p.sw.Tables().Key(t.name)
 		for i, f := range t.fields {
 			if f.names != nil && err == nil && i < len(key) {
 				f.names.fit(key[i].Width)
@@ -271,7 +271,7 @@ func (p *pipeline) fitNames() error {
 		}
 	}
 	for _, r := range p.info.registers {
-		if _, width, err := p.sw.RegisterInfo(r.name); err == nil && r.data.names != nil {
+		if _, width, err := p.sw.Registers().Info(r.name); err == nil && r.data.names != nil {
 			r.data.names.fit(width)
 		}
 	}

@@ -254,12 +254,12 @@ func (p *pipeline) inherit(old *pipeline) {
 		if o == nil || o.name != r.name || o.size != r.size || o.width() != r.width() || o.data.form != r.data.form {
 			continue
 		}
-		words, err := old.sw.RegisterRange(o.name, 0, int(o.size), nil)
+		words, err := old.sw.Registers().Range(o.name, 0, int(o.size), nil)
 		p.must(err)
 		n := cellWords(r)
 		for i := range int(r.size) {
 			if cell := words[i*n : (i+1)*n]; anySet(cell) {
-				p.must(p.sw.RegisterWrite(r.name, i, bigOf(cell)))
+				p.must(p.sw.Registers().Write(r.name, i, bigOf(cell)))
 			}
 		}
 	}
@@ -271,10 +271,10 @@ func (p *pipeline) inherit(old *pipeline) {
 	for id, t := range p.tables {
 		if o := old.tables[id]; o != nil && t.info.counter && o.info.counter {
 			missed := countOf(old.entryCounter(o, o.defaultEntry()))
-			p.must(p.sw.SetEntryCounter(t.info.name, dataplane.DefaultEntry, missed))
+			p.must(p.sw.Tables().SetCounter(t.info.name, dataplane.DefaultEntry, missed))
 			for key, e := range t.entries {
 				if before := o.entries[key]; before != nil {
-					p.must(p.sw.SetEntryCounter(t.info.name, e.handle, countOf(old.entryCounter(o, before))))
+					p.must(p.sw.Tables().SetCounter(t.info.name, e.handle, countOf(old.entryCounter(o, before))))
 				}
 			}
 		}
@@ -283,11 +283,11 @@ func (p *pipeline) inherit(old *pipeline) {
 
 func (p *pipeline) inheritCounter(old *pipeline, c *configv1.Counter) {
 	name := c.GetPreamble().GetName()
-	list, err := old.sw.CounterReadAll(name)
+	list, err := old.sw.Counters().ReadAll(name)
 	p.must(err)
 	for i, v := range list {
 		if v.Packets != 0 || v.Bytes != 0 {
-			p.must(p.sw.CounterWrite(name, i, v))
+			p.must(p.sw.Counters().Write(name, i, v))
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (d *Device) RegisterSize(name string) (cells int, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	cells, _, err = sw.RegisterInfo(name)
+	cells, _, err = sw.Registers().Info(name)
 	return cells, err == nil
 }
 
@@ -45,16 +45,16 @@ func (d *Device) AppendRegister(dst []uint64, name string, from, to int) ([]uint
 	if err != nil {
 		return dst, err
 	}
-	cells, width, err := sw.RegisterInfo(name)
+	cells, width, err := sw.Registers().Info(name)
 	switch {
 	case err != nil:
 		return dst, err
 	case from < 0 || to > cells || from > to:
 		return dst, fmt.Errorf("register %s: cells %d to %d are outside 0..%d", name, from, to-1, cells-1)
 	case width <= 64:
-		return sw.RegisterRange(name, from, to, dst)
+		return sw.Registers().Range(name, from, to, dst)
 	}
-	wide, err := sw.RegisterReadAll(name)
+	wide, err := sw.Registers().ReadAll(name)
 	if err != nil {
 		return dst, err
 	}
@@ -74,7 +74,7 @@ func (d *Device) WriteRegister(name string, from, to int, value uint64) error {
 	if err != nil {
 		return err
 	}
-	return sw.RegisterWriteRange(name, from, to, new(big.Int).SetUint64(value))
+	return sw.Registers().WriteRange(name, from, to, new(big.Int).SetUint64(value))
 }
 
 // CounterSize returns the number of cells of an indirect counter.
@@ -83,7 +83,7 @@ func (d *Device) CounterSize(name string) (cells int, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	list, err := sw.CounterReadAll(name)
+	list, err := sw.Counters().ReadAll(name)
 	return len(list), err == nil
 }
 
@@ -93,7 +93,7 @@ func (d *Device) ReadCounter(name string, index int) (packets, bytes uint64, err
 	if err != nil {
 		return 0, 0, err
 	}
-	c, err := sw.CounterRead(name, index)
+	c, err := sw.Counters().Read(name, index)
 	return c.Packets, c.Bytes, err
 }
 
@@ -105,7 +105,7 @@ func (d *Device) WriteCounter(name string, from, to int, packets, bytes uint64) 
 	}
 	d.Exclusively(func() {
 		for i := from; i < to && err == nil; i++ {
-			err = sw.CounterWrite(name, i, dataplane.Count{Packets: packets, Bytes: bytes})
+			err = sw.Counters().Write(name, i, dataplane.Count{Packets: packets, Bytes: bytes})
 		}
 	})
 	return err
@@ -118,7 +118,7 @@ func (d *Device) Session(id int) (port, group int, ok bool) {
 	if err != nil || id < 0 {
 		return -1, -1, false
 	}
-	m, ok := sw.Mirror(uint32(id))
+	m, ok := sw.Mirrors().Get(uint32(id))
 	port, group = -1, -1
 	if m.HasPort {
 		port = int(m.Port)
@@ -146,7 +146,7 @@ func (d *Device) SetSession(id, port, group int) error {
 	if group > 0 {
 		m.Group = uint32(group)
 	}
-	return sw.SetMirror(uint32(id), m)
+	return sw.Mirrors().Set(uint32(id), m)
 }
 
 // DeleteSession removes a mirroring session.
@@ -158,7 +158,7 @@ func (d *Device) DeleteSession(id int) error {
 	if id < 0 {
 		return fmt.Errorf("mirroring session %d: out of range", id)
 	}
-	return sw.DeleteMirror(uint32(id))
+	return sw.Mirrors().Delete(uint32(id))
 }
 
 // A queueSetting is the depth or the rate of one queue, of all queues of a port

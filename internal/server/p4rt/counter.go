@@ -56,16 +56,16 @@ func (p *pipeline) writeCounter(j *journal, typ p4v1.Update_Type, m *p4v1.Counte
 		return err
 	}
 	if j != nil {
-		before, err := p.sw.CounterRange(name, from, to, nil)
+		before, err := p.sw.Counters().Range(name, from, to, nil)
 		p.must(err)
 		j.add(func() {
 			for i, v := range before {
-				p.must(p.sw.CounterWrite(name, from+i, v))
+				p.must(p.sw.Counters().Write(name, from+i, v))
 			}
 		})
 	}
 	for i := from; i < to; i++ {
-		p.must(p.sw.CounterWrite(name, i, countOf(m.GetData())))
+		p.must(p.sw.Counters().Write(name, i, countOf(m.GetData())))
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func hasCounter(t *tableInfo) bool { return t.counter }
 func hasMeter(t *tableInfo) bool { return t.meter != nil }
 
 func (p *pipeline) entryCounter(t *tableState, e *tableEntry) *p4v1.CounterData {
-	c, err := p.sw.EntryCounter(t.info.name, e.handle)
+	c, err := p.sw.Tables().Counter(t.info.name, e.handle)
 	p.must(err)
 	return counterData(c)
 }
@@ -114,14 +114,14 @@ func (p *pipeline) writeDirectCounter(j *journal, typ p4v1.Update_Type, m *p4v1.
 		return err
 	}
 	before := p.entryCounter(t, e)
-	p.must(p.sw.SetEntryCounter(t.info.name, e.handle, countOf(m.GetData())))
-	j.add(func() { p.must(p.sw.SetEntryCounter(t.info.name, t.again(e).handle, countOf(before))) })
+	p.must(p.sw.Tables().SetCounter(t.info.name, e.handle, countOf(m.GetData())))
+	j.add(func() { p.must(p.sw.Tables().SetCounter(t.info.name, t.again(e).handle, countOf(before))) })
 	return nil
 }
 
 // meterCounters returns a meter's packet and byte counts per color.
 func (p *pipeline) meterCounters(m *meterInfo, index int) *p4v1.MeterCounterData {
-	c, err := p.sw.MeterCounts(m.name, index)
+	c, err := p.sw.Meters().Counts(m.name, index)
 	p.must(err)
 	return &p4v1.MeterCounterData{Green: counterData(c[0]), Yellow: counterData(c[1]), Red: counterData(c[2])}
 }
@@ -139,7 +139,7 @@ func onlyZero(d *p4v1.MeterCounterData) error {
 // setMeterCounters sets a meter's counts; nil leaves them unchanged.
 func (p *pipeline) setMeterCounters(m *meterInfo, index int, d *p4v1.MeterCounterData) {
 	if d != nil {
-		p.must(p.sw.SetMeterCounts(m.name, index, [3]dataplane.Count{countOf(d.GetGreen()), countOf(d.GetYellow()), countOf(d.GetRed())}))
+		p.must(p.sw.Meters().SetCounts(m.name, index, [3]dataplane.Count{countOf(d.GetGreen()), countOf(d.GetYellow()), countOf(d.GetRed())}))
 	}
 }
 
@@ -168,12 +168,12 @@ func meterRates(spec *configv1.MeterSpec, c *p4v1.MeterConfig) ([]dataplane.Mete
 // setMeter applies a checked configuration to a meter; nil removes it.
 func (p *pipeline) setMeter(m *meterInfo, index int, c *p4v1.MeterConfig) {
 	if c == nil {
-		p.must(p.sw.MeterReset(m.name, index))
+		p.must(p.sw.Meters().Reset(m.name, index))
 		return
 	}
 	rates, err := meterRates(m.spec, c)
 	p.must(err)
-	p.must(p.sw.MeterSet(m.name, index, rates))
+	p.must(p.sw.Meters().Set(m.name, index, rates))
 }
 
 // setCell applies setMeter to a cell of an array.

@@ -109,9 +109,9 @@ func (d *Device) FilterSpec(name string) (spec dataplane.FilterSpec, err error) 
 	if err != nil {
 		return spec, err
 	}
-	cells, _, err := sw.FilterInfo(name)
+	cells, _, err := sw.Filters().Info(name)
 	for i := range cells {
-		s, _, err := sw.FilterSpec(name, i)
+		s, _, err := sw.Filters().Spec(name, i)
 		switch {
 		case err != nil:
 			return spec, err
@@ -129,9 +129,9 @@ func (d *Device) SetFilter(name string, spec dataplane.FilterSpec) error {
 	if err != nil {
 		return err
 	}
-	cells, _, err := sw.FilterInfo(name)
+	cells, _, err := sw.Filters().Info(name)
 	for i := 0; i < cells && err == nil; i++ {
-		err = sw.FilterSet(name, i, spec)
+		err = sw.Filters().Set(name, i, spec)
 	}
 	return err
 }

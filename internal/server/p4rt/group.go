@@ -44,7 +44,7 @@ func (p *pipeline) insertGroup(j *journal, pr *profileState, m *p4v1.ActionProfi
 	if err != nil {
 		return err
 	}
-	h, err := p.sw.GroupAdd(pr.info.name)
+	h, err := p.sw.Profiles().AddGroup(pr.info.name)
 	if err != nil {
 		return recode(err, codes.InvalidArgument)
 	}
@@ -77,7 +77,7 @@ func (p *pipeline) deleteGroup(j *journal, pr *profileState, g *group) error {
 		return pr.failf(codes.FailedPrecondition, "%d table entries lead to group %d", g.uses, g.msg.GetGroupId())
 	}
 	p.setParts(g, nil)
-	p.must(p.sw.GroupDelete(pr.info.name, g.handle))
+	p.must(p.sw.Profiles().DeleteGroup(pr.info.name, g.handle))
 	delete(pr.groups, g.msg.GetGroupId())
 	pr.groupMsgs.delete(g.msg.GetGroupId())
 	j.add(func() { p.must(p.insertGroup(nil, pr, g.msg)) })
@@ -200,7 +200,7 @@ func (p *pipeline) oneShotTarget(t *tableState, pr *profileState, set *p4v1.Acti
 	}
 	g := &group{profile: pr, size: size}
 	pr.oneShotSize += size
-	if g.handle, err = p.sw.GroupAdd(pr.info.name); err != nil {
+	if g.handle, err = p.sw.Profiles().AddGroup(pr.info.name); err != nil {
 		pr.oneShotSize -= size
 		return target{}, recode(err, codes.InvalidArgument)
 	}
@@ -258,14 +258,14 @@ func (p *pipeline) occupied(g *group, f func() error) error {
 		return f()
 	}
 	name := g.profile.info.name
-	h, err := p.sw.MemberAdd(name, p.anyAction(g.profile))
+	h, err := p.sw.Profiles().AddMember(name, p.anyAction(g.profile))
 	if err != nil {
 		return err
 	}
-	p.must(p.sw.GroupAddMember(name, g.handle, h))
+	p.must(p.sw.Profiles().AddToGroup(name, g.handle, h))
 	err = f()
-	p.must(p.sw.GroupRemoveMember(name, g.handle, h))
-	p.must(p.sw.MemberDelete(name, h))
+	p.must(p.sw.Profiles().RemoveFromGroup(name, g.handle, h))
+	p.must(p.sw.Profiles().DeleteMember(name, h))
 	return err
 }
 
@@ -286,7 +286,7 @@ func (p *pipeline) anyAction(pr *profileState) dataplane.ActionCall {
 func (p *pipeline) dropOneShot(g *group) {
 	members := g.parts
 	p.setParts(g, nil)
-	p.must(p.sw.GroupDelete(g.profile.info.name, g.handle))
+	p.must(p.sw.Profiles().DeleteGroup(g.profile.info.name, g.handle))
 	for _, part := range members {
 		p.freeMember(g.profile, part.member)
 	}

@@ -87,7 +87,7 @@ func (s *Server) reportIdle() (again bool) {
 
 func (p *pipeline) idleEntries(t *tableState) []*p4v1.TableEntry {
 	now := p.clock()
-	idle, next, err := p.sw.IdleEntries(t.info.name, now, t.idleFrom, idleAtOnce)
+	idle, next, err := p.sw.Tables().IdleEntries(t.info.name, now, t.idleFrom, idleAtOnce)
 	p.must(err)
 	t.idleFrom = next
 	var list []*p4v1.TableEntry
@@ -97,7 +97,7 @@ func (p *pipeline) idleEntries(t *tableState) []*p4v1.TableEntry {
 			continue
 		}
 		list = append(list, e.text.message())
-		p.must(p.sw.SetIdleTimeout(t.info.name, x.Handle, x.IdleTimeout, now))
+		p.must(p.sw.Tables().SetIdleTimeout(t.info.name, x.Handle, x.IdleTimeout, now))
 	}
 	return list
 }

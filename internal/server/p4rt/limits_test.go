@@ -402,7 +402,7 @@ func TestManyIdleTimeouts(t *testing.T) {
 	s.must(s.write(batch...))
 	s.rig.server.mu.Lock()
 	for _, e := range s.rig.server.running.tables[idOf(t, "AllIngress.sources")].entries {
-		s.rig.server.running.must(s.rig.server.running.sw.SetIdleTimeout("AllIngress.sources", e.handle, time.Hour, -2*time.Hour))
+		s.rig.server.running.must(s.rig.server.running.sw.Tables().SetIdleTimeout("AllIngress.sources", e.handle, time.Hour, -2*time.Hour))
 	}
 	s.rig.server.mu.Unlock()
 	seen := map[string]int{}

@@ -78,13 +78,13 @@ func (p *pipeline) setMulticast(id uint32, m *p4v1.MulticastGroupEntry) {
 
 func (p *pipeline) setReplicas(group uint32, list []*p4v1.Replica, there bool) {
 	if !there {
-		p.must(p.sw.SetGroup(group, nil))
-		p.must(p.sw.DeleteGroup(group))
+		p.must(p.sw.Replication().SetGroup(group, nil))
+		p.must(p.sw.Replication().DeleteGroup(group))
 		return
 	}
 	replicas, err := parseReplicas(list)
 	p.must(err)
-	p.must(p.sw.SetGroup(group, replicas))
+	p.must(p.sw.Replication().SetGroup(group, replicas))
 }
 
 // parseReplicas checks the replicas of a group.
@@ -174,9 +174,9 @@ func (p *pipeline) setClone(id uint32, m *p4v1.CloneSessionEntry) error {
 	if m == nil {
 		p.setReplicas(firstSession+id, nil, false)
 		p.clones.delete(id)
-		return p.sw.DeleteMirror(id)
+		return p.sw.Mirrors().Delete(id)
 	}
-	err := p.sw.SetMirror(id, dataplane.MirrorSession{
+	err := p.sw.Mirrors().Set(id, dataplane.MirrorSession{
 		Group: firstSession + id, Priority: int(m.GetClassOfService()), Length: int(m.GetPacketLengthBytes()),
 	})
 	if err != nil {

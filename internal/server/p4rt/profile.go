@@ -149,7 +149,7 @@ func (p *pipeline) insertMember(j *journal, pr *profileState, m *p4v1.ActionProf
 	if size := pr.info.GetSize(); size > 0 && int64(len(pr.members)) >= size {
 		return pr.failf(codes.ResourceExhausted, "it is full: it has %d members", size)
 	}
-	h, err := p.sw.MemberAdd(pr.info.name, call)
+	h, err := p.sw.Profiles().AddMember(pr.info.name, call)
 	if err != nil {
 		return recode(err, codes.InvalidArgument)
 	}
@@ -167,7 +167,7 @@ func (p *pipeline) modifyMember(j *journal, pr *profileState, mb *member, m *p4v
 	}
 	before := mb.msg
 	for _, h := range mb.copies {
-		if err := p.sw.MemberModify(pr.info.name, h, call); err != nil {
+		if err := p.sw.Profiles().ModifyMember(pr.info.name, h, call); err != nil {
 			return recode(err, codes.InvalidArgument)
 		}
 	}
@@ -194,14 +194,14 @@ func (p *pipeline) deleteMember(j *journal, pr *profileState, mb *member) error 
 
 func (p *pipeline) freeMember(pr *profileState, mb *member) {
 	for _, h := range mb.copies {
-		p.must(p.sw.MemberDelete(pr.info.name, h))
+		p.must(p.sw.Profiles().DeleteMember(pr.info.name, h))
 	}
 }
 
 // copiesOf returns n handles of a member and creates missing ones.
 func (p *pipeline) copiesOf(pr *profileState, mb *member, n int) []dataplane.Handle {
 	for len(mb.copies) < n {
-		h, err := p.sw.MemberAdd(pr.info.name, mb.call)
+		h, err := p.sw.Profiles().AddMember(pr.info.name, mb.call)
 		if p.must(err); err != nil {
 			return mb.copies
 		}
@@ -223,12 +223,12 @@ func (p *pipeline) activate(g *group) {
 	name := g.profile.info.name
 	for _, h := range want {
 		if !slices.Contains(g.active, h) {
-			p.must(p.sw.GroupAddMember(name, g.handle, h))
+			p.must(p.sw.Profiles().AddToGroup(name, g.handle, h))
 		}
 	}
 	for _, h := range g.active {
 		if !slices.Contains(want, h) {
-			p.must(p.sw.GroupRemoveMember(name, g.handle, h))
+			p.must(p.sw.Profiles().RemoveFromGroup(name, g.handle, h))
 		}
 	}
 	g.active = want

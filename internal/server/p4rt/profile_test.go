@@ -129,7 +129,7 @@ func TestEmptyGroups(t *testing.T) {
 	s.wantWrite(codes.OK, update(ins, memberEntity(t, "AllIngress.choice", 1, "\x01")))
 	s.wantWrite(codes.OK, update(mod, groupEntity(t, 7, weighted(1, 1))))
 	s.wantWrite(codes.OK, update(mod, groupEntity(t, 7)))
-	if list, err := s.rig.server.current.sw.Members("AllIngress.choice"); err != nil || len(list) != 1 {
+	if list, err := s.rig.server.current.sw.Profiles().Members("AllIngress.choice"); err != nil || len(list) != 1 {
 		t.Errorf("members of the data plane: %v, %v", list, err)
 	}
 }
@@ -181,10 +181,10 @@ func TestOneShot(t *testing.T) {
 	s.wantWrite(codes.OK, remove(t, entry))
 	// Everything is freed.
 	sw := s.rig.server.current.sw
-	if list, err := sw.Members("AllIngress.choice"); err != nil || len(list) > 0 {
+	if list, err := sw.Profiles().Members("AllIngress.choice"); err != nil || len(list) > 0 {
 		t.Errorf("members of the data plane: %v, %v", list, err)
 	}
-	if list, err := sw.ProfileGroups("AllIngress.choice"); err != nil || len(list) > 0 {
+	if list, err := sw.Profiles().Groups("AllIngress.choice"); err != nil || len(list) > 0 {
 		t.Errorf("groups of the data plane: %v, %v", list, err)
 	}
 	s.wantWrite(codes.OK, update(ins, memberEntity(t, "AllIngress.choice", 1, "\x01")))
@@ -207,7 +207,7 @@ func TestWatchPorts(t *testing.T) {
 	entry.Action = actionSet(t, watched("\x01"), watched("\x02"))
 	s.must(s.write(insert(t, entry)))
 	active := func() int {
-		list, err := s.rig.server.current.sw.ProfileGroups("AllIngress.choice")
+		list, err := s.rig.server.current.sw.Profiles().Groups("AllIngress.choice")
 		if s.must(err); len(list) != 1 {
 			t.Fatalf("groups: %v", list)
 		}

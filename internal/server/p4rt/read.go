@@ -273,7 +273,7 @@ func (p *pipeline) readCounter(id uint32, index *p4v1.Index, out *plan) error {
 		return err
 	}
 	out.inPieces(from, to, func(a *answer, from, to int) error {
-		list, err := p.sw.CounterRange(name, from, to, nil)
+		list, err := p.sw.Counters().Range(name, from, to, nil)
 		p.must(err)
 		for i, v := range list {
 			if err := a.add(&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{

@@ -30,16 +30,16 @@ func (p *pipeline) writeRegister(j *journal, typ p4v1.Update_Type, m *p4v1.Regis
 		return prefixed(err, "register %s", r.name)
 	}
 	if j != nil {
-		before, err := p.sw.RegisterRange(r.name, from, to, nil)
+		before, err := p.sw.Registers().Range(r.name, from, to, nil)
 		p.must(err)
 		n := cellWords(r)
 		j.add(func() {
 			for i := range to - from {
-				p.must(p.sw.RegisterWrite(r.name, from+i, bigOf(before[i*n:(i+1)*n])))
+				p.must(p.sw.Registers().Write(r.name, from+i, bigOf(before[i*n:(i+1)*n])))
 			}
 		})
 	}
-	p.must(p.sw.RegisterWriteRange(r.name, from, to, bigOf(words)))
+	p.must(p.sw.Registers().WriteRange(r.name, from, to, bigOf(words)))
 	return nil
 }
 
@@ -62,7 +62,7 @@ func (p *pipeline) readRegister(out *plan, id uint32, index *p4v1.Index) error {
 		add = addSmallCells
 	}
 	out.inPieces(from, to, func(a *answer, from, to int) error {
-		words, err := p.sw.RegisterRange(r.name, from, to, nil)
+		words, err := p.sw.Registers().Range(r.name, from, to, nil)
 		p.must(err)
 		return add(a, id, r, words, from)
 	})

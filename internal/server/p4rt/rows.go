@@ -23,7 +23,7 @@ func (p *pipeline) look(t *tableState, e *tableEntry) *lastSeen {
 		s.meter = p.meterCounters(t.info.meter, int(e.handle))
 	}
 	if t.timesOut() && e.handle != dataplane.DefaultEntry {
-		at, err := p.sw.LastHit(t.info.name, e.handle)
+		at, err := p.sw.Tables().LastHit(t.info.name, e.handle)
 		p.must(err)
 		s.idle = &p4v1.TableEntry_IdleTimeout{ElapsedNs: int64(max(0, p.clock()-at))}
 	}

@@ -75,7 +75,7 @@ func (p *pipeline) insertEntry(j *journal, t *tableState, k key, m *p4v1.TableEn
 	}
 	e := &tableEntry{text: textOf(kept(m)), constant: m.GetIsConst(), id: k.id, use: tg.use}
 	err = p.occupied(tg.group, func() (err error) {
-		e.handle, err = p.sw.TableAdd(t.info.name, dataplane.Entry{Match: k.match, Priority: priorityOf(m), Target: tg.data})
+		e.handle, err = p.sw.Tables().Add(t.info.name, dataplane.Entry{Match: k.match, Priority: priorityOf(m), Target: tg.data})
 		return err
 	})
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *pipeline) takeOut(t *tableState, e *tableEntry) {
 	if p.readers.Load() > 0 {
 		e.last = p.look(t, e)
 	}
-	p.must(p.sw.TableDelete(t.info.name, e.handle))
+	p.must(p.sw.Tables().Delete(t.info.name, e.handle))
 	t.remove(e)
 	e.use.hold(-1)
 	p.dropTarget(e.use)
@@ -146,7 +146,7 @@ func (p *pipeline) retarget(t *tableState, e *tableEntry, a *p4v1.TableAction) e
 	if err != nil {
 		return err
 	}
-	err = p.occupied(tg.group, func() error { return p.sw.TableModify(t.info.name, e.handle, tg.data) })
+	err = p.occupied(tg.group, func() error { return p.sw.Tables().Modify(t.info.name, e.handle, tg.data) })
 	if err != nil {
 		p.dropTarget(tg.use)
 		return t.refused(err)
@@ -200,7 +200,7 @@ func (p *pipeline) setDefaultAction(t *tableState, m *p4v1.TableEntry) error {
 			t.def = stored(t.initial)
 			t.def.MeterConfig = m.GetMeterConfig()
 		}
-		return t.refused(p.sw.TableResetDefault(t.info.name))
+		return t.refused(p.sw.Tables().ResetDefault(t.info.name))
 	}
 	a, ok := m.GetAction().GetType().(*p4v1.TableAction_Action)
 	if !ok {
@@ -210,7 +210,7 @@ func (p *pipeline) setDefaultAction(t *tableState, m *p4v1.TableEntry) error {
 	if err != nil {
 		return err
 	}
-	if err := p.sw.TableSetDefault(t.info.name, dataplane.Target{Action: call}); err != nil {
+	if err := p.sw.Tables().SetDefault(t.info.name, dataplane.Target{Action: call}); err != nil {
 		return t.refused(err)
 	}
 	t.def = stored(m)
@@ -250,7 +250,7 @@ func (t *tableState) checkResources(m *p4v1.TableEntry, a *p4v1.TableAction) err
 // setResources applies fields that checkResources has accepted.
 func (p *pipeline) setResources(t *tableState, e *tableEntry, m *p4v1.TableEntry, fresh bool) {
 	if t.info.counter && m.GetCounterData() != nil {
-		p.must(p.sw.SetEntryCounter(t.info.name, e.handle, countOf(m.GetCounterData())))
+		p.must(p.sw.Tables().SetCounter(t.info.name, e.handle, countOf(m.GetCounterData())))
 	}
 	if t.info.meter != nil && (m.GetMeterConfig() != nil || !fresh) {
 		p.setMeter(t.info.meter, int(e.handle), m.GetMeterConfig())
@@ -259,6 +259,6 @@ func (p *pipeline) setResources(t *tableState, e *tableEntry, m *p4v1.TableEntry
 		p.setMeterCounters(t.info.meter, int(e.handle), m.GetMeterCounterData())
 	}
 	if t.timesOut() && !m.GetIsDefaultAction() && (m.GetIdleTimeoutNs() > 0 || !fresh) {
-		p.must(p.sw.SetIdleTimeout(t.info.name, e.handle, time.Duration(m.GetIdleTimeoutNs()), p.clock()))
+		p.must(p.sw.Tables().SetIdleTimeout(t.info.name, e.handle, time.Duration(m.GetIdleTimeoutNs()), p.clock()))
 	}
 }

@@ -238,7 +238,7 @@ func TestFilters(t *testing.T) {
 	if got, err := r.rig.dev.FilterSpec("Out.rate"); err != nil || got != want {
 		t.Errorf("got %v (%v), want %v", got, err, want)
 	}
-	r.must(r.rig.dev.Switch().FilterSet("Out.rate", 7, dataplane.FilterSpec{}))
+	r.must(r.rig.dev.Switch().Filters().Set("Out.rate", 7, dataplane.FilterSpec{}))
 	if _, err := r.rig.dev.FilterSpec("Out.rate"); err == nil {
 		t.Error("cells that are set differently have one setting")
 	}

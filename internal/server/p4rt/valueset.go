@@ -23,7 +23,7 @@ func (p *pipeline) writeValueSet(j *journal, typ p4v1.Update_Type, m *p4v1.Value
 	if err != nil {
 		return prefixed(err, "value set %s", v.name)
 	}
-	if err := p.sw.SetValueSet(v.name, members); err != nil {
+	if err := p.sw.ValueSets().Set(v.name, members); err != nil {
 		return recode(err, codes.InvalidArgument)
 	}
 	before := &p4v1.ValueSetEntry{ValueSetId: m.GetValueSetId(), Members: p.valueSets[m.GetValueSetId()]}

@@ -71,9 +71,9 @@ func createMgrp(sw *dataplane.Switch, in record) (any, exception) {
 	switch {
 	case id < 0 || id > math.MaxUint16:
 		return nil, invalidMgid
-	case len(sw.Groups()) >= maxGroups:
+	case len(sw.Replication().Groups()) >= maxGroups:
 		return nil, multicastFull
-	case sw.CreateGroup(uint32(id)) != nil:
+	case sw.Replication().CreateGroup(uint32(id)) != nil:
 		return nil, invalidMgid
 	}
 	return id, 0
@@ -81,7 +81,7 @@ func createMgrp(sw *dataplane.Switch, in record) (any, exception) {
 
 // destroyMgrp ignores a missing group, like simple_switch.
 func destroyMgrp(sw *dataplane.Switch, in record) (any, exception) {
-	_ = sw.DeleteGroup(uint32(in.int32At(2)))
+	_ = sw.Replication().DeleteGroup(uint32(in.int32At(2)))
 	return nil, 0
 }
 
@@ -98,10 +98,10 @@ func createNode(sw *dataplane.Switch, in record) (any, exception) {
 	if !ok {
 		return nil, mcError
 	}
-	if nodes, _ := sw.Multicast(); len(nodes) >= maxNodes {
+	if nodes, _ := sw.Replication().Nodes(); len(nodes) >= maxNodes {
 		return nil, multicastFull
 	}
-	return int32(sw.CreateNode(uint32(uint16(in.int32At(2))), ports, lags)), 0
+	return int32(sw.Replication().CreateNode(uint32(uint16(in.int32At(2))), ports, lags)), 0
 }
 
 func updateNode(sw *dataplane.Switch, in record) (any, exception) {
@@ -109,18 +109,18 @@ func updateNode(sw *dataplane.Switch, in record) (any, exception) {
 	if !ok {
 		return nil, mcError
 	}
-	return done(sw.UpdateNode(dataplane.Handle(uint32(in.int32At(2))), ports, lags), invalidNode)
+	return done(sw.Replication().UpdateNode(dataplane.Handle(uint32(in.int32At(2))), ports, lags), invalidNode)
 }
 
 func destroyNode(sw *dataplane.Switch, in record) (any, exception) {
-	return done(sw.DeleteNode(dataplane.Handle(uint32(in.int32At(2)))), invalidNode)
+	return done(sw.Replication().DeleteNode(dataplane.Handle(uint32(in.int32At(2)))), invalidNode)
 }
 
 // aGroupAndNode returns the group and the node of a call, or an exception if
 // one does not exist.
 func aGroupAndNode(sw *dataplane.Switch, in record) (group uint32, node dataplane.Handle, joined bool, e exception) {
 	group, node = uint32(in.int32At(2)), dataplane.Handle(uint32(in.int32At(3)))
-	nodes, groups := sw.Multicast()
+	nodes, groups := sw.Replication().Nodes()
 	list, ok := groups[group]
 	switch {
 	case !slices.ContainsFunc(nodes, func(n dataplane.MulticastNode) bool { return n.Handle == node }):
@@ -133,7 +133,7 @@ func aGroupAndNode(sw *dataplane.Switch, in record) (group uint32, node dataplan
 
 func joinMgrp(sw *dataplane.Switch, in record) (any, exception) {
 	group, node, _, e := aGroupAndNode(sw, in)
-	if e == 0 && sw.JoinGroup(group, node) != nil {
+	if e == 0 && sw.Replication().JoinGroup(group, node) != nil {
 		e = mcError
 	}
 	return nil, e
@@ -141,7 +141,7 @@ func joinMgrp(sw *dataplane.Switch, in record) (any, exception) {
 
 func leaveMgrp(sw *dataplane.Switch, in record) (any, exception) {
 	_, node, joined, e := aGroupAndNode(sw, in)
-	if e == 0 && (!joined || sw.LeaveGroup(node) != nil) {
+	if e == 0 && (!joined || sw.Replication().LeaveGroup(node) != nil) {
 		e = mcError
 	}
 	return nil, e
@@ -153,7 +153,7 @@ func setLAG(sw *dataplane.Switch, in record) (any, exception) {
 	if !ok || lag < 0 || lag > maxLAG {
 		return nil, mcError
 	}
-	sw.SetLAG(uint32(lag), ports)
+	sw.Replication().SetLAG(uint32(lag), ports)
 	return nil, 0
 }
 
@@ -185,7 +185,7 @@ func multicastEntries(sw *dataplane.Switch, _ record) (any, exception) {
 		Lower  []lower    `json:"l2_handles"`
 		LAGs   []lagPorts `json:"lags"`
 	}{Groups: []group{}, Upper: []upper{}, Lower: []lower{}, LAGs: []lagPorts{}}
-	nodes, groups := sw.Multicast()
+	nodes, groups := sw.Replication().Nodes()
 	for _, id := range slices.Sorted(maps.Keys(groups)) {
 		out.Groups = append(out.Groups, group{id, append([]dataplane.Handle{}, groups[id]...)})
 	}
@@ -193,7 +193,7 @@ func multicastEntries(sw *dataplane.Switch, _ record) (any, exception) {
 		out.Upper = append(out.Upper, upper{n.Handle, n.Instance, n.Handle})
 		out.Lower = append(out.Lower, lower{n.Handle, append([]uint32{}, n.Ports...), append([]uint32{}, n.LAGs...)})
 	}
-	all := sw.LAGs()
+	all := sw.Replication().LAGs()
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		out.LAGs = append(out.LAGs, lagPorts{id, append([]uint32{}, all[id]...)})
 	}

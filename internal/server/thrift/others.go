@@ -177,7 +177,7 @@ func meterSet(t Target, in record) (any, exception) {
 	if e == 0 {
 		e = checkRates(m, rates)
 	}
-	if e == 0 && sw.MeterSet(m.Name, index, rates) != nil {
+	if e == 0 && sw.Meters().Set(m.Name, index, rates) != nil {
 		e = meterFail
 	}
 	return nil, e
@@ -192,7 +192,7 @@ func meterSetAll(t Target, in record) (any, exception) {
 	if e == 0 {
 		e = checkRates(m, rates)
 	}
-	if e == 0 && sw.MeterSetAll(m.Name, rates) != nil {
+	if e == 0 && sw.Meters().SetAll(m.Name, rates) != nil {
 		e = meterFail
 	}
 	return nil, e
@@ -203,7 +203,7 @@ func meterGet(t Target, in record) (any, exception) {
 	if e != 0 {
 		return nil, e
 	}
-	rates, err := sw.MeterRates(m.Name, index)
+	rates, err := sw.Meters().Rates(m.Name, index)
 	if err != nil {
 		return nil, meterFail
 	}
@@ -220,7 +220,7 @@ func editValueSet(edit func(members [][]byte, v []byte) [][]byte) call {
 		if e != 0 {
 			return nil, e
 		}
-		err := sw.EditValueSet(in.textAt(2), func(members [][]byte) [][]byte { return edit(members, in.bytesAt(3)) })
+		err := sw.ValueSets().Edit(in.textAt(2), func(members [][]byte) [][]byte { return edit(members, in.bytesAt(3)) })
 		return done(err, valueSetError)
 	}
 }
@@ -235,7 +235,7 @@ func valueSet(t Target, in record) (sw *dataplane.Switch, members [][]byte, e ex
 	if sw = t.Control(); sw == nil {
 		return nil, nil, noValueSet
 	}
-	members, err := sw.ValueSet(in.textAt(2))
+	members, err := sw.ValueSets().Get(in.textAt(2))
 	if err != nil {
 		return nil, nil, noValueSet
 	}
@@ -274,7 +274,7 @@ func setCRC(t Target, name, algo string, width int, p record, number func(id int
 	if e := calculation(sw, name, algo); e != 0 {
 		return nil, e
 	}
-	return done(sw.SetCRC(name, hash.CRC{
+	return done(sw.Hashes().SetCRC(name, hash.CRC{
 		Width: width, Poly: number(1), Init: number(2), XorOut: number(3), ReflectIn: p.boolAt(4), ReflectOut: p.boolAt(5),
 	}), badParameters)
 }
@@ -284,7 +284,7 @@ func setToeplitzKey(t Target, in record) (any, exception) {
 	if e := calculation(sw, name, "toeplitz"); e != 0 {
 		return nil, e
 	}
-	return done(sw.SetToeplitzKey(name, in.bytesAt(3)), badParameters)
+	return done(sw.Hashes().SetToeplitzKey(name, in.bytesAt(3)), badParameters)
 }
 
 // learnList returns a call about a digest list with a fixed reply. Only

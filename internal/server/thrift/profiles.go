@@ -14,8 +14,8 @@ func profileCalls() map[string]call {
 		"bm_mt_act_prof_modify_member":            ofProfile(modifyMember),
 		"bm_mt_act_prof_create_group":             ofProfile(createGroup),
 		"bm_mt_act_prof_delete_group":             ofProfile(deleteGroup),
-		"bm_mt_act_prof_add_member_to_group":      ofPair((*dataplane.Switch).GroupAddMember),
-		"bm_mt_act_prof_remove_member_from_group": ofPair((*dataplane.Switch).GroupRemoveMember),
+		"bm_mt_act_prof_add_member_to_group":      ofPair(dataplane.Profiles.AddToGroup),
+		"bm_mt_act_prof_remove_member_from_group": ofPair(dataplane.Profiles.RemoveFromGroup),
 		"bm_mt_act_prof_get_members":              listed((*request).hasProfile, getMembers, []fields{}),
 		"bm_mt_act_prof_get_member":               ofProfile(getMember),
 		"bm_mt_act_prof_get_groups":               listed((*request).hasProfile, getGroups, []fields{}),
@@ -50,29 +50,29 @@ func (r *request) actionCall(name int16) dataplane.ActionCall {
 }
 
 func addMember(r *request) (any, exception) {
-	h, err := r.sw.MemberAdd(r.name, r.actionCall(3))
+	h, err := r.sw.Profiles().AddMember(r.name, r.actionCall(3))
 	return int32(h), code(err)
 }
 
 func deleteMember(r *request) (any, exception) {
-	return nil, aboutHandle(r.sw.MemberDelete(r.name, r.handle()), invalidMember, memberStillUsed)
+	return nil, aboutHandle(r.sw.Profiles().DeleteMember(r.name, r.handle()), invalidMember, memberStillUsed)
 }
 
 func modifyMember(r *request) (any, exception) {
-	return nil, aboutHandle(r.sw.MemberModify(r.name, r.handle(), r.actionCall(4)), invalidMember, memberStillUsed)
+	return nil, aboutHandle(r.sw.Profiles().ModifyMember(r.name, r.handle(), r.actionCall(4)), invalidMember, memberStillUsed)
 }
 
 func createGroup(r *request) (any, exception) {
-	h, err := r.sw.GroupAdd(r.name)
+	h, err := r.sw.Profiles().AddGroup(r.name)
 	return int32(h), supported(err, noProfileSelection)
 }
 
 func deleteGroup(r *request) (any, exception) {
-	return nil, aboutHandle(r.sw.GroupDelete(r.name, r.handle()), invalidGroup, groupStillUsed)
+	return nil, aboutHandle(r.sw.Profiles().DeleteGroup(r.name, r.handle()), invalidGroup, groupStillUsed)
 }
 
 // ofPair turns f into a call that checks the member and the group first.
-func ofPair(f func(sw *dataplane.Switch, profile string, group, member dataplane.Handle) error) call {
+func ofPair(f func(ps dataplane.Profiles, profile string, group, member dataplane.Handle) error) call {
 	return ofProfile(func(r *request) (any, exception) {
 		member, group := r.handle(), dataplane.Handle(uint32(r.in.int32At(4)))
 		if _, ok := r.member(member); !ok {
@@ -81,12 +81,12 @@ func ofPair(f func(sw *dataplane.Switch, profile string, group, member dataplane
 		if _, ok := r.group(group); !ok {
 			return nil, invalidGroup
 		}
-		return nil, aboutHandle(f(r.sw, r.name, group, member), invalidMember, memberStillUsed)
+		return nil, aboutHandle(f(r.sw.Profiles(), r.name, group, member), invalidMember, memberStillUsed)
 	})
 }
 
 func (r *request) member(h dataplane.Handle) (dataplane.Member, bool) {
-	list, _ := r.sw.Members(r.name)
+	list, _ := r.sw.Profiles().Members(r.name)
 	for _, m := range list {
 		if m.Handle == h {
 			return m, true
@@ -96,7 +96,7 @@ func (r *request) member(h dataplane.Handle) (dataplane.Member, bool) {
 }
 
 func (r *request) group(h dataplane.Handle) (dataplane.Group, bool) {
-	list, _ := r.sw.ProfileGroups(r.name)
+	list, _ := r.sw.Profiles().Groups(r.name)
 	for _, g := range list {
 		if g.Handle == h {
 			return g, true
@@ -115,7 +115,7 @@ func groupFields(g dataplane.Group) fields {
 }
 
 func getMembers(r *request) (any, exception) {
-	list, err := r.sw.Members(r.name)
+	list, err := r.sw.Profiles().Members(r.name)
 	return lists.Map(list, memberFields), code(err)
 }
 
@@ -128,7 +128,7 @@ func getMember(r *request) (any, exception) {
 }
 
 func getGroups(r *request) (any, exception) {
-	list, err := r.sw.ProfileGroups(r.name)
+	list, err := r.sw.Profiles().Groups(r.name)
 	return lists.Map(list, groupFields), code(err)
 }
 

@@ -189,13 +189,13 @@ func orderOf(c *bmv2.Config) []string {
 }
 
 func (r *stateReader) table(t *bmv2.Table, meters map[string]*bmv2.MeterArray) error {
-	key, ordered, err := r.sw.TableKey(t.Name)
+	key, ordered, err := r.sw.Tables().Key(t.Name)
 	if err != nil {
 		return err
 	}
 	r.later(applyTables, "table "+t.Name, func() error {
 		// Entries that the program fixes are there already.
-		if err := r.sw.TableClear(t.Name, false); !errors.Is(err, dataplane.ErrImmutable) {
+		if err := r.sw.Tables().Clear(t.Name, false); !errors.Is(err, dataplane.ErrImmutable) {
 			return err
 		}
 		return nil
@@ -216,7 +216,7 @@ func (r *stateReader) table(t *bmv2.Table, meters map[string]*bmv2.MeterArray) e
 	slices.SortStableFunc(entries, func(a, b dataplane.Entry) int { return cmp.Compare(a.Handle.Slot(), b.Handle.Slot()) })
 	for _, e := range entries {
 		r.later(applyTables, fmt.Sprintf("table %s, entry %d", t.Name, e.Handle), func() error {
-			if err := r.sw.TableAddAt(t.Name, e); !errors.Is(err, dataplane.ErrImmutable) {
+			if err := r.sw.Tables().AddAt(t.Name, e); !errors.Is(err, dataplane.ErrImmutable) {
 				return err
 			}
 			return nil
@@ -368,7 +368,7 @@ func (r *stateReader) defaultEntry(t *bmv2.Table) error {
 		}
 	}
 	r.later(applyTables, "the default of table "+t.Name, func() error {
-		if err := r.sw.TableSetDefault(t.Name, target); !errors.Is(err, dataplane.ErrConstDefault) {
+		if err := r.sw.Tables().SetDefault(t.Name, target); !errors.Is(err, dataplane.ErrConstDefault) {
 			return err
 		}
 		return nil
@@ -394,7 +394,7 @@ func (r *stateReader) profile(name string) error {
 	})
 	slices.SortStableFunc(members, func(a, b dataplane.Member) int { return cmp.Compare(a.Handle, b.Handle) })
 	for _, m := range members {
-		r.later(applyProfiles, what, func() error { return r.sw.MemberAddAt(name, m) })
+		r.later(applyProfiles, what, func() error { return r.sw.Profiles().AddMemberAt(name, m) })
 	}
 	for range 2 { // how often members and groups are used
 		if err != nil {
@@ -415,9 +415,9 @@ func (r *stateReader) profile(name string) error {
 	})
 	slices.SortStableFunc(groups, func(a, b dataplane.Group) int { return cmp.Compare(a.Handle, b.Handle) })
 	for _, g := range groups {
-		r.later(applyProfiles, what, func() error { return r.sw.GroupAddAt(name, g.Handle) })
+		r.later(applyProfiles, what, func() error { return r.sw.Profiles().AddGroupAt(name, g.Handle) })
 		for _, m := range g.Members {
-			r.later(applyProfiles, what, func() error { return r.sw.GroupAddMember(name, g.Handle, m) })
+			r.later(applyProfiles, what, func() error { return r.sw.Profiles().AddToGroup(name, g.Handle, m) })
 		}
 	}
 	return err
@@ -463,7 +463,7 @@ func (r *stateReader) meters(m *bmv2.MeterArray) error {
 			}
 			rates[k] = dataplane.MeterRate{PerMicrosecond: rate, Burst: size}
 		}
-		r.later(applyMeters, "meter "+m.Name, func() error { return r.sw.MeterSet(m.Name, i, rates) })
+		r.later(applyMeters, "meter "+m.Name, func() error { return r.sw.Meters().Set(m.Name, i, rates) })
 	}
 	return nil
 }

@@ -84,11 +84,11 @@ func (s *stateWriter) program() error {
 }
 
 func (s *stateWriter) table(t *bmv2.Table, meters map[string]*bmv2.MeterArray) error {
-	key, ordered, err := s.sw.TableKey(t.Name)
+	key, ordered, err := s.sw.Tables().Key(t.Name)
 	if err != nil {
 		return err
 	}
-	entries, err := s.sw.TableEntries(t.Name)
+	entries, err := s.sw.Tables().Entries(t.Name)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s *stateWriter) table(t *bmv2.Table, meters map[string]*bmv2.MeterArray) e
 }
 
 func (s *stateWriter) defaultEntry(t *bmv2.Table) error {
-	target, ok, err := s.sw.TableDefault(t.Name)
+	target, ok, err := s.sw.Tables().Default(t.Name)
 	switch {
 	case err != nil:
 		return err
@@ -231,15 +231,15 @@ func (s *stateWriter) action(a dataplane.ActionCall, next string) {
 }
 
 func (s *stateWriter) profile(name string) error {
-	members, err := s.sw.Members(name)
+	members, err := s.sw.Profiles().Members(name)
 	if err != nil {
 		return err
 	}
-	groups, err := s.sw.ProfileGroups(name)
+	groups, err := s.sw.Profiles().Groups(name)
 	if err != nil {
 		return err
 	}
-	memberUses, groupUses, err := s.sw.ProfileUses(name)
+	memberUses, groupUses, err := s.sw.Profiles().Uses(name)
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (s *stateWriter) profile(name string) error {
 // meters writes the rates of an array, the highest first.
 func (s *stateWriter) meters(m *bmv2.MeterArray) error {
 	for i := range m.Size {
-		rates, err := s.sw.MeterRates(m.Name, i)
+		rates, err := s.sw.Meters().Rates(m.Name, i)
 		switch {
 		case err != nil && !(m.IsDirect && errors.Is(err, dataplane.ErrBadHandle)):
 			return err

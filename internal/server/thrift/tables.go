@@ -230,7 +230,7 @@ func aboutTarget(err error, to dataplane.Target) exception {
 // handle may be the target's or the entry's.
 func (r *request) refused(err error, to dataplane.Target) exception {
 	if errors.Is(err, dataplane.ErrBadHandle) && to.Kind != dataplane.TargetAction {
-		if _, e := r.sw.TableEntry(r.name, r.handle()); e == nil || r.in[3] == nil {
+		if _, e := r.sw.Tables().Entry(r.name, r.handle()); e == nil || r.in[3] == nil {
 			return aboutTarget(err, to)
 		}
 	}
@@ -255,7 +255,7 @@ func addEntry(to targetOf) tableCall {
 		if !ok {
 			return nil, badMatchKey
 		}
-		h, err := r.sw.TableAdd(r.name, dataplane.Entry{Match: match, Priority: int(options.int32At(1)), Target: target})
+		h, err := r.sw.Tables().Add(r.name, dataplane.Entry{Match: match, Priority: int(options.int32At(1)), Target: target})
 		return int32(h), aboutTarget(err, target)
 	}
 }
@@ -272,7 +272,7 @@ const (
 // match parses the parameters of a match. Each must have the kind and the
 // length of its key field.
 func (r *request) match(params []record) (list []dataplane.Match, ok bool) {
-	key, _, err := r.sw.TableKey(r.name)
+	key, _, err := r.sw.Tables().Key(r.name)
 	if err != nil || len(params) != len(key) {
 		return nil, false
 	}
@@ -354,12 +354,12 @@ func modifyEntry(to targetOf) tableCall {
 		if e != 0 {
 			return nil, e
 		}
-		return nil, r.refused(r.sw.TableModify(r.name, r.handle(), target), target)
+		return nil, r.refused(r.sw.Tables().Modify(r.name, r.handle(), target), target)
 	}
 }
 
 func deleteEntry(r *request) (any, exception) {
-	return nil, code(r.sw.TableDelete(r.name, r.handle()))
+	return nil, code(r.sw.Tables().Delete(r.name, r.handle()))
 }
 
 func setDefault(to targetOf) tableCall {
@@ -368,24 +368,24 @@ func setDefault(to targetOf) tableCall {
 		if e != 0 {
 			return nil, e
 		}
-		return nil, aboutTarget(r.sw.TableSetDefault(r.name, target), target)
+		return nil, aboutTarget(r.sw.Tables().SetDefault(r.name, target), target)
 	}
 }
 
-func resetDefault(r *request) (any, exception) { return nil, code(r.sw.TableResetDefault(r.name)) }
+func resetDefault(r *request) (any, exception) { return nil, code(r.sw.Tables().ResetDefault(r.name)) }
 
 func setTimeout(r *request) (any, exception) {
 	timeout := time.Duration(uint32(r.in.int32At(4))) * time.Millisecond
-	return nil, supported(r.sw.SetIdleTimeout(r.name, r.handle(), timeout, r.target.Elapsed()), ageingDisabled)
+	return nil, supported(r.sw.Tables().SetIdleTimeout(r.name, r.handle(), timeout, r.target.Elapsed()), ageingDisabled)
 }
 
 func countEntries(r *request) (any, exception) {
-	list, err := r.sw.TableEntries(r.name)
+	list, err := r.sw.Tables().Entries(r.name)
 	return int64(len(list)), code(err)
 }
 
 func clearEntries(r *request) (any, exception) {
-	return nil, code(r.sw.TableClear(r.name, r.in.boolAt(3)))
+	return nil, code(r.sw.Tables().Clear(r.name, r.in.boolAt(3)))
 }
 
 // simple_switch's reply for an entry of an unknown table: all required fields
@@ -430,7 +430,7 @@ func (r *request) entry(key []dataplane.KeyField, ordered bool, e dataplane.Entr
 	}
 	out := fields{{1, match}, {2, fields{{1, priority}}}, {3, int32(e.Handle)}, {4, actionOf(e.Target)}}
 	if e.IdleTimeout > 0 {
-		hit, _ := r.sw.LastHit(r.name, e.Handle)
+		hit, _ := r.sw.Tables().LastHit(r.name, e.Handle)
 		since := r.target.Elapsed() - hit
 		out = append(out, field{5, fields{{1, millis(e.IdleTimeout)}, {2, millis(since)}}})
 	}
@@ -440,11 +440,11 @@ func (r *request) entry(key []dataplane.KeyField, ordered bool, e dataplane.Entr
 func millis(d time.Duration) int32 { return int32(min(d.Milliseconds(), math.MaxInt32)) }
 
 func getEntries(r *request) (any, exception) {
-	key, ordered, err := r.sw.TableKey(r.name)
+	key, ordered, err := r.sw.Tables().Key(r.name)
 	if err != nil {
 		return nil, code(err)
 	}
-	entries, err := r.sw.TableEntries(r.name)
+	entries, err := r.sw.Tables().Entries(r.name)
 	list := lists.Map(entries, func(e dataplane.Entry) fields { return r.entry(key, ordered, e) })
 	return list, code(err)
 }
@@ -452,16 +452,16 @@ func getEntries(r *request) (any, exception) {
 func getEntry(r *request) (any, exception) { return r.readEntry(r.handle()) }
 
 func (r *request) readEntry(h dataplane.Handle) (any, exception) {
-	key, ordered, err := r.sw.TableKey(r.name)
+	key, ordered, err := r.sw.Tables().Key(r.name)
 	if err != nil {
 		return nil, code(err)
 	}
-	e, err := r.sw.TableEntry(r.name, h)
+	e, err := r.sw.Tables().Entry(r.name, h)
 	return r.entry(key, ordered, e), code(err)
 }
 
 func getDefault(r *request) (any, exception) {
-	target, ok, err := r.sw.TableDefault(r.name)
+	target, ok, err := r.sw.Tables().Default(r.name)
 	if !ok {
 		return noAction, code(err)
 	}
@@ -479,7 +479,7 @@ func getEntryOfKey(r *request) (any, exception) {
 	if !ok {
 		return nil, badMatchKey
 	}
-	h, err := r.sw.TableFind(r.name, match, int(r.in.recordAt(4).int32At(1)))
+	h, err := r.sw.Tables().Find(r.name, match, int(r.in.recordAt(4).int32At(1)))
 	if err != nil {
 		return nil, badMatchKey
 	}
@@ -487,27 +487,27 @@ func getEntryOfKey(r *request) (any, exception) {
 }
 
 func readEntryCounter(r *request) (any, exception) {
-	c, err := r.sw.EntryCounter(r.name, r.handle())
+	c, err := r.sw.Tables().Counter(r.name, r.handle())
 	return fields{{1, saturate(c.Bytes)}, {2, saturate(c.Packets)}}, supported(err, countersDisabled)
 }
 
 func writeEntryCounter(r *request) (any, exception) {
 	v := r.in.recordAt(4)
 	count := dataplane.Count{Packets: uint64(v.int64At(2)), Bytes: uint64(v.int64At(1))}
-	return nil, supported(r.sw.SetEntryCounter(r.name, r.handle(), count), countersDisabled)
+	return nil, supported(r.sw.Tables().SetCounter(r.name, r.handle(), count), countersDisabled)
 }
 
 func resetEntryCounters(r *request) (any, exception) {
 	if !r.table.WithCounters {
 		return nil, countersDisabled
 	}
-	list, err := r.sw.TableEntries(r.name)
+	list, err := r.sw.Tables().Entries(r.name)
 	if err != nil {
 		return nil, code(err)
 	}
 	for _, e := range list {
 		// An entry deleted in the meantime has no counter.
-		_ = r.sw.SetEntryCounter(r.name, e.Handle, dataplane.Count{})
+		_ = r.sw.Tables().SetCounter(r.name, e.Handle, dataplane.Count{})
 	}
 	return nil, 0
 }
@@ -516,11 +516,11 @@ func setEntryRates(r *request) (any, exception) {
 	if r.table.DirectMeters == "" {
 		return nil, metersDisabled
 	}
-	if _, err := r.sw.TableEntry(r.name, r.handle()); err != nil {
+	if _, err := r.sw.Tables().Entry(r.name, r.handle()); err != nil {
 		return nil, invalidHandle
 	}
 	rates, e := ratesOf(r.in, 4)
-	if e != 0 || r.sw.MeterSet(r.table.DirectMeters, int(r.handle()), rates) != nil {
+	if e != 0 || r.sw.Meters().Set(r.table.DirectMeters, int(r.handle()), rates) != nil {
 		return nil, tableError
 	}
 	return nil, 0
@@ -530,7 +530,7 @@ func getEntryRates(r *request) (any, exception) {
 	if r.table.DirectMeters == "" {
 		return nil, metersDisabled
 	}
-	rates, err := r.sw.MeterRates(r.table.DirectMeters, int(r.handle()))
+	rates, err := r.sw.Meters().Rates(r.table.DirectMeters, int(r.handle()))
 	if err != nil {
 		return nil, invalidHandle
 	}
