@@ -63,7 +63,7 @@ type framing struct {
 }
 
 // of returns the ideal time of a flow, or the largest duration if there is no path.
-func (i *idealTimer) of(f spec.Flow, frames framing) time.Duration {
+func (i *idealTimer) of(f *spec.Flow, frames framing) time.Duration {
 	span, ok := i.span(f.Src, f.Dst)
 	if !ok {
 		return time.Duration(math.MaxInt64)

@@ -15,7 +15,7 @@ import (
 // are in no metric.
 func TestMetricsByHand(t *testing.T) {
 	const ms = time.Millisecond
-	flow := func(class, group int, start, end, ideal time.Duration, s sim.FlowStats) *outcome {
+	flow := func(class int32, group int, start, end, ideal time.Duration, s sim.FlowStats) *outcome {
 		s.Started, s.Finished = start, end
 		f := &outcome{FlowStats: s, ideal: ideal, class: class, counts: true, end: 100 * ms}
 		f.Group = group

@@ -16,7 +16,7 @@ type outcome struct {
 	ideal         time.Duration // completion time alone in an idle network
 	wire          int64         // bytes including headers of packets
 	end           time.Duration // end of the run
-	class         int
+	class         int32
 	counts        bool // part of the statistics: it started after the warm-up and is finite
 }
 

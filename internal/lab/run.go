@@ -233,6 +233,7 @@ type running struct {
 	services []*sim.Service
 	work     *dependent // nil: no flow waits for another
 	left     int        // number of unfinished flows
+	done     func(*sim.Flow)
 	sampler  *sampler
 	tasks    *taskFabric
 	finish   func() // checks the work of the tasks; nil: there are none
@@ -256,6 +257,7 @@ type overRounds struct {
 // prepare builds the network and loads its switches.
 func (j *Job) prepare(ctx context.Context) (*running, error) {
 	r := &running{Job: j, topo: j.setup.topo}
+	r.done = r.finished // one function value for all flows
 	var err error
 	if r.net, err = sim.New(r.topo, j.simOptions()); err != nil {
 		return nil, err
@@ -379,10 +381,10 @@ func (r *running) finished(*sim.Flow) {
 // flowSpec converts a flow to the simulator's description.
 func (r *running) flowSpec(i int) sim.FlowSpec {
 	o := r.flows[i]
-	kind, tuning := r.transport(o.Flow)
+	t := r.transport(&o.Flow)
 	described := sim.FlowSpec{
 		From: r.topo.Hosts[o.Src].Name, To: r.topo.Hosts[o.Dst].Name, Bytes: o.Bytes,
-		Transport: kind, Tuning: tuning, Rate: int64(o.Rate), Stats: &o.FlowStats,
+		Transport: t.kind, Tuning: t.Tuning, Rate: int64(o.Rate), Stats: &o.FlowStats,
 	}
 	if o.Service > 0 {
 		described.Service = r.services[o.Service-1]
@@ -395,7 +397,7 @@ func (r *running) flowSpec(i int) sim.FlowSpec {
 		described.PortSeed = sim.PortSeed(r.Seed, number)
 	}
 	if o.counts || o.Ends > 0 {
-		described.Done = r.finished
+		described.Done = r.done
 	}
 	return described
 }
@@ -412,12 +414,12 @@ func (r *running) drawFlows() error {
 	r.flows = make([]*outcome, len(flows))
 	least := newIdealTimer(r.topo, r.Case.Lines == spec.WholeNanoseconds)
 	outcomes := make([]outcome, len(flows))
-	for i, f := range flows {
-		o := &outcomes[i]
-		o.Flow, o.class, o.Started = f, classOf(r.x.Classes, f.Bytes), f.Start
+	for i := range flows {
+		o, f := &outcomes[i], &flows[i]
+		o.Flow, o.class, o.Started = *f, classOf(r.x.Classes, f.Bytes), f.Start
 		o.counts = f.Start >= r.Case.WarmupTime() && !f.Background && !f.Compute
 		if !f.Compute {
-			frames := r.framingOf(r.transport(f))
+			frames := r.transport(f).framing
 			o.ideal = least.of(f, frames)
 			o.wire = f.Bytes + (f.Bytes+frames.segment-1)/frames.segment*frames.headers
 		}
@@ -443,26 +445,28 @@ func (r *running) fail(err error) {
 type tuning struct {
 	kind sim.Transport
 	*sim.Tuning
+	framing framing
 }
 
-// transport returns the transport of a flow and its tuning, which flows share.
-func (r *running) transport(f spec.Flow) (sim.Transport, *sim.Tuning) {
+// transport returns the transport of a flow, which flows share.
+func (r *running) transport(f *spec.Flow) *tuning {
 	t := r.tunings[f.Kind]
 	if t == nil {
 		k, err := sim.ParseTransport(cmp.Or(f.Kind, r.Case.Transport.Kind))
 		if err != nil {
 			panic(err) // checked when the experiment was loaded
 		}
-		t = &tuning{k, r.Case.Transport.Tuning()}
+		t = &tuning{kind: k, Tuning: r.Case.Transport.Tuning()}
+		t.framing = r.framingOf(k, t.Tuning)
 		if r.tunings == nil {
 			r.tunings = map[string]*tuning{}
 		}
 		r.tunings[f.Kind] = t
 	}
-	return t.kind, t.Tuning
+	return t
 }
 
-// framingOf returns the framing of a flow's transport. In real time the kernel may send several
+// framingOf returns the framing of a transport. In real time the kernel may send several
 // segments under one header, so headers do not count there.
 func (r *running) framingOf(kind sim.Transport, t *sim.Tuning) framing {
 	frame := int64(r.Case.Frame())
@@ -662,13 +666,13 @@ func (r *running) losses() (list []string) {
 }
 
 // classOf returns the index of the class for flows of a size.
-func classOf(classes []spec.Class, bytes int64) int {
+func classOf(classes []spec.Class, bytes int64) int32 {
 	for i, c := range classes {
 		if c.Upto == 0 || bytes <= int64(c.Upto) {
-			return i
+			return int32(i)
 		}
 	}
-	return len(classes) - 1
+	return int32(len(classes) - 1)
 }
 
 // parameters returns the programs' parameters by name, from the manifests.

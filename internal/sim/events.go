@@ -14,15 +14,18 @@ type Timer struct {
 	planned  time.Duration
 	deadline time.Duration
 	place    place
-	f        func()
+	owner    alarmed
 }
 
+// An alarmed object has a timer. ring is called when the timer expires.
+type alarmed interface{ ring() }
+
 // NewTimer returns a stopped timer.
-func (n *Network) NewTimer(f func()) *Timer { return n.newTimer(0, func() { n.callUser(f) }) }
+func (n *Network) NewTimer(f func()) *Timer { return n.newTimer(0, &call{net: n, f: f}) }
 
 // newTimer returns a stopped timer for the simulator's own use. at orders its events.
-func (n *Network) newTimer(at place, f func()) *Timer {
-	t := &Timer{net: n, f: f, deadline: never, place: at}
+func (n *Network) newTimer(at place, owner alarmed) *Timer {
+	t := &Timer{net: n, owner: owner, deadline: never, place: at}
 	t.ev.what = t
 	return t
 }
@@ -44,11 +47,15 @@ func (t *Timer) after(d time.Duration) { t.Set(t.net.now + d) }
 func (t *Timer) Stop() { t.deadline = never }
 
 // drop stops the timer permanently. Its event may stay in the schedule for long; drop releases
-// the function and its variables.
+// the owner.
 func (t *Timer) drop() {
 	t.Stop()
-	t.f = func() {}
+	t.owner = nobody{}
 }
+
+type nobody struct{}
+
+func (nobody) ring() {}
 
 func (t *Timer) soon(bool) {}
 
@@ -60,7 +67,7 @@ func (t *Timer) fire() {
 		t.net.events.planAs(&t.ev, t.deadline, t.place.next(t.net))
 	default:
 		t.deadline = never
-		t.f()
+		t.owner.ring()
 	}
 }
 
@@ -82,13 +89,15 @@ func (n *Network) Every(interval time.Duration, f func(now time.Duration) bool) 
 	t.after(interval)
 }
 
-// A call is a function that is called once.
+// A call is a function of the user.
 type call struct {
 	net *Network
 	ev  event
 	f   func()
 }
 
-func (c *call) fire() { c.net.callUser(c.f) }
+func (c *call) fire() { c.ring() }
+
+func (c *call) ring() { c.net.callUser(c.f) }
 
 func (c *call) soon(bool) {}

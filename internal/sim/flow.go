@@ -126,11 +126,15 @@ func (f *Flow) begin() error {
 	if f.Transport == UltraEthernet {
 		dscp = f.Src.net.opts.TrimmableDSCP
 	}
-	f.ahead.setDSCP(dscp)
-	for k := 1; k < f.planeCount(); k++ {
-		a, b := f.Src.ports[k], f.Dst.ports[k]
-		f.planes = append(f.planes, [2]headers{newHeaders(a, b, protocol, f.Sport, f.Dport), newHeaders(b, a, protocol, from, into)})
-		f.planes[k-1][0].setDSCP(dscp)
+	f.ahead.dscp = dscp
+	if n := f.planeCount(); n > 1 {
+		planes := make([][2]headers, n-1)
+		for k := range planes {
+			a, b := f.Src.ports[k+1], f.Dst.ports[k+1]
+			planes[k] = [2]headers{newHeaders(a, b, protocol, f.Sport, f.Dport), newHeaders(b, a, protocol, from, into)}
+			planes[k][0].dscp = dscp
+		}
+		f.planes = &planes
 	}
 	if f.usesRoCE() {
 		t, err := f.net.tune(&f.FlowSpec, f.Src.rate(f.Tuning))
@@ -203,7 +207,11 @@ func (n *Network) newTuning(s *FlowSpec, rate int64) (Tuning, error) {
 		fill(&t.UEC.BaseRTT, d.rtt)
 		fill(&t.MinRTO, d.timeout(rate))
 		t.UEC.window = t.Window
-		return t.tuned(rate, room)
+		t, err := t.tuned(rate, room)
+		if err == nil {
+			t.law = newWindowLaw(&t, rate)
+		}
+		return t, err
 	}
 	return s.Tuning.tuned(rate, room)
 }
@@ -248,7 +256,7 @@ func (f *Flow) connect() error {
 		to = newDCQCNSender(t, f.FlowStats, size, rate)
 		from = newGoBackReceiver(t, f.FlowStats)
 	case UltraEthernet:
-		to = newUECSender(t, f.FlowStats, size, rate)
+		to = newUECSender(t, f.FlowStats, size)
 		from = newUECReceiver(t, f.FlowStats)
 	}
 	source := newSource(f, to)

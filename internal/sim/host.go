@@ -7,50 +7,50 @@ import (
 // NIC returns the port of the host.
 func (h *Host) NIC() *Port { return h.nic }
 
-// whenBelow calls f once, as soon as fewer than the given number of bytes wait in
-// the NIC. Functions are called in the order of registration. If each of them sends
-// one packet and registers again, they share the NIC evenly.
-func (h *Host) whenBelow(bytes int, f func()) {
+// whenBelow lets s send once, as soon as fewer than the given number of bytes wait in
+// the NIC. Sources send in the order of registration. If each of them sends one packet
+// and registers again, they share the NIC evenly.
+func (h *Host) whenBelow(bytes int, s turn) {
 	if int(h.nic.bytes) < bytes && h.drained.n == 0 {
-		f()
+		s.send()
 		return
 	}
-	h.drained.push(drain{bytes, f})
+	h.drained.push(drain{bytes, s})
 }
 
-// whenFree calls f once, as soon as the NIC is idle, in turn with the functions of whenBelow. The
+// whenFree lets s send once, as soon as the NIC is idle, in turn with the sources of whenBelow. The
 // sender thus decides as late as possible which packet to send.
-func (h *Host) whenFree(f func()) {
+func (h *Host) whenFree(s turn) {
 	o := h.nic
 	if h.drained.n == 0 && o.free <= h.net.now && o.queue.head == nil && !o.paused {
-		f()
+		s.send()
 		return
 	}
-	h.drained.push(drain{0, f})
+	h.drained.push(drain{0, s})
 	o.wake()
 }
 
-// wanted reports whether a function waits for the idle NIC and no packet is queued.
+// wanted reports whether a source waits for the idle NIC and no packet is queued.
 func (h *Host) wanted() bool {
 	o := h.nic
 	return o.queue.head == nil && !o.paused && h.drained.n > 0 && h.drained.first().below == 0
 }
 
-// freed calls the functions that wait for the idle NIC, until the NIC is busy.
+// freed lets sources that wait for the idle NIC send, until the NIC is busy.
 func (h *Host) freed() {
 	for h.wanted() && h.nic.free <= h.net.now {
 		h.next()
 	}
 }
 
-// next calls the function that has waited the longest.
-func (h *Host) next() { h.drained.pop().f() }
+// next lets the source send that has waited the longest.
+func (h *Host) next() { h.drained.pop().turn.send() }
 
 // Send queues a packet in the NIC.
 func (h *Host) Send(p *Packet) {
 	p.Sent = h.net.now
 	d := p.headers()
-	p.Size = d.n + int(p.padding) + p.Payload
+	p.Size = int(d.n) + int(p.padding) + p.Payload
 	if h.net.bytes {
 		d.write(p)
 	}

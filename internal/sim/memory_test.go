@@ -3,6 +3,7 @@ package sim_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -61,38 +62,22 @@ func perPacket(t *testing.T, scheme string, load func(testing.TB, *sim.Network, 
 	return (after - before) / int(n.InFlight().Packets-packets)
 }
 
-// TestWorkloadMemory measures the memory that a message of a workload takes, in the plan
-// and after its end: the counters, the step, and the timer until its last deadline.
+// TestWorkloadMemory measures the memory that a message of a workload takes besides its counters, in
+// the plan and after its end: the step, and the timer until its last deadline.
 func TestWorkloadMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one goroutine does the work: the race detector has nothing to see")
-	}
 	const (
 		messages = 20000
-		most     = 400
+		most     = 160
 	)
-	topo := leafSpine(t, small())
-	n, err := sim.New(topo, sim.Options{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	loadModels(t, n, planned(t, topo, "ecmp", nil))
-	heap := func() int {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int(m.HeapAlloc)
-	}
+	n, stats, at := memoryRig(t, messages)
 	before := heap()
-	stats := make([]sim.FlowStats, messages)
-	at := func(i int) sim.Step {
-		s := sim.Step{FlowSpec: sim.FlowSpec{From: fmt.Sprint("h", i%4+1), To: fmt.Sprint("h", 5+i%4), Bytes: 3000, Transport: sim.UltraEthernet, Stats: &stats[i]}}
+	w, err := n.PlanWorkload(messages, func(i int) sim.Step {
+		s := at(i)
 		if i >= 16 {
 			s.AfterAck = []int32{int32(i - 16)}
 		}
 		return s
-	}
-	w, err := n.PlanWorkload(messages, at, nil)
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,4 +93,56 @@ func TestWorkloadMemory(t *testing.T) {
 		t.Errorf("a message that is over takes %d bytes, more than %d", each, most)
 	}
 	runtime.KeepAlive(w)
+}
+
+// TestMessageMemory measures the memory of messages that are all under way: each has sent a
+// packet, and none has ended.
+func TestMessageMemory(t *testing.T) {
+	const (
+		messages = 8000
+		most     = 1320
+	)
+	n, stats, at := memoryRig(t, messages)
+	before := heap()
+	w, err := n.PlanWorkload(messages, at, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := func(s sim.FlowStats) bool { return s.Sent == 0 }
+	for slices.ContainsFunc(stats, waits) {
+		if err := n.Run(n.Now() + 100*time.Microsecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over := func(s sim.FlowStats) bool { return s.Acknowledged > 0 }
+	if each := (heap() - before) / messages; each > most || slices.ContainsFunc(stats, over) {
+		t.Errorf("a message under way takes %d bytes, more than %d, or has ended", each, most)
+	}
+	runtime.KeepAlive(w)
+}
+
+// memoryRig returns a network and the messages of a workload without dependencies.
+func memoryRig(t *testing.T, messages int) (*sim.Network, []sim.FlowStats, func(i int) sim.Step) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("one goroutine does the work: the race detector has nothing to see")
+	}
+	topo := leafSpine(t, small())
+	n, err := sim.New(topo, sim.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loadModels(t, n, planned(t, topo, "ecmp", nil))
+	stats := make([]sim.FlowStats, messages)
+	return n, stats, func(i int) sim.Step {
+		return sim.Step{FlowSpec: sim.FlowSpec{From: fmt.Sprint("h", i%4+1), To: fmt.Sprint("h", 5+i%4), Bytes: 3000, Transport: sim.UltraEthernet, Stats: &stats[i]}}
+	}
+}
+
+// heap returns the bytes in use.
+func heap() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

@@ -174,12 +174,15 @@ type creditor struct {
 	throttled *UEC // parameters of the host's throttle; nil: the flow has none
 }
 
-// A drain is a function that waits until fewer than the given bytes are queued in the NIC; 0:
-// until it is idle.
+// A drain is a source that waits until fewer than the given bytes are queued in the NIC; 0: until
+// it is idle.
 type drain struct {
 	below int
-	f     func()
+	turn  turn
 }
+
+// A turn is a source that may send one packet.
+type turn interface{ send() }
 
 // A FlowSpec describes a flow.
 type FlowSpec struct {
@@ -223,16 +226,16 @@ type Flow struct {
 
 	// Strays counts the packets to a service that reached another server than the first packet,
 	// and the answers whose source is not the service's address.
-	Strays int64
+	Strays int32
 	// Unchanged counts the packets that reached a server with the service's address as
 	// destination, although the server does not have this address.
-	Unchanged int64
+	Unchanged int32
 	served    bool // set when a packet has reached a server
 
 	accounted   int64 // UDP: bytes that have arrived or are lost
 	net         *Network
 	ahead, back headers
-	planes      [][2]headers // headers in both directions for the second and further ports
+	planes      *[][2]headers // headers in both directions for the second and further ports; nil: the flow uses one
 	sender      sender
 	receiver    endpoint
 	step        *step // the workload step of the flow; nil: none
@@ -253,9 +256,9 @@ func (p *Packet) headers() *headers {
 	f := p.Flow
 	switch {
 	case p.plane > 0 && p.Kind == data:
-		return &f.planes[p.plane-1][0]
+		return &(*f.planes)[p.plane-1][0]
 	case p.plane > 0:
-		return &f.planes[p.plane-1][1]
+		return &(*f.planes)[p.plane-1][1]
 	case p.Kind == data:
 		return &f.ahead
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/dataplane/asm"
+	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/scheme/model"
 )
 
@@ -154,6 +155,17 @@ func (p *Packet) claim(bytes bool) {
 // Hostile input: none. The instruction only moves cache lines.
 func (p *Packet) fetchRest() { asm.Prefetch(unsafe.Pointer(&p.Seq)) }
 
+// fetchHeaders prefetches the addresses and ports, which models read.
+//
+// Hostile input: none. A prefetch reads nothing that the program sees.
+func (p *Packet) fetchHeaders() {
+	at := unsafe.Offsetof(Flow{}.back)
+	if p.Kind == data {
+		at = unsafe.Offsetof(Flow{}.ahead)
+	}
+	asm.Prefetch(unsafe.Add(unsafe.Pointer(p.Flow), at))
+}
+
 // release returns a packet to the pool.
 func (n *Network) release(p *Packet) {
 	p.next = n.pool
@@ -200,13 +212,19 @@ const (
 	trimmedAtLast           // cut off at the switch port to the destination
 )
 
-// A headers is the header bytes of a flow's packets in one direction.
+// A headers describes the headers of a flow's packets in one direction.
 type headers struct {
+	tuple    model.Flow
+	frame    *frame // nil: no packet has needed its bytes yet
+	to, from fabric.MAC
+	dscp     uint8
+	n        uint8 // length of the headers in bytes
+}
+
+// A frame is the header bytes that the packets of a flow have in common.
+type frame struct {
 	bytes [TCPHeaders + ipv6Len - ipv4Len]byte
-	n     int
-	ip    int    // length of the IP header
 	sum   uint32 // checksum of the IP header without its length and checksum fields
-	tuple model.Flow
 }
 
 const (
@@ -224,73 +242,84 @@ func (n *Network) ipLen() int {
 	return ipv4Len
 }
 
-// newHeaders makes the headers from one host to another.
+// newHeaders returns the headers from one host to another.
 func newHeaders(from, to *Host, protocol uint8, sport, dport uint16) headers {
-	h := headers{ip: from.net.ipLen(), tuple: model.Flow{Src: from.IP, Dst: to.IP, Protocol: protocol, Sport: sport, Dport: dport, Upper: from.net.upper}}
-	h.n = ethernetLen + h.ip + udpLen
-	b := h.bytes[:]
-	if protocol == protocolTCP {
-		h.n = ethernetLen + h.ip + tcpLen
-		b[ethernetLen+h.ip+12] = 5 << 4 // the header's length
+	h := headers{
+		tuple: model.Flow{Src: from.IP, Dst: to.IP, Protocol: protocol, Sport: sport, Dport: dport, Upper: from.net.upper},
+		to:    from.gateway, from: from.mac,
 	}
-	copy(b, from.gateway[:])
 	if from.net.opts.ByMAC {
-		copy(b, to.mac[:])
+		h.to = to.mac
 	}
-	copy(b[6:], from.mac[:])
-	ip := b[ethernetLen:]
-	binary.BigEndian.PutUint16(ip[h.ip:], sport)
-	binary.BigEndian.PutUint16(ip[h.ip+2:], dport)
-	if upper := from.net.upper; upper != nil {
-		binary.BigEndian.PutUint16(b[12:], typeIPv6)
-		ip[0], ip[6], ip[7] = 0x60, protocol, 64
-		binary.BigEndian.PutUint32(ip[8+copy(ip[8:], upper[:]):], from.IP)
-		binary.BigEndian.PutUint32(ip[24+copy(ip[24:], upper[:]):], to.IP)
-		return h
-	}
-	binary.BigEndian.PutUint16(b[12:], typeIPv4)
-	ip[0], ip[8], ip[9] = 0x45, 64, protocol
-	binary.BigEndian.PutUint32(ip[12:], from.IP)
-	binary.BigEndian.PutUint32(ip[16:], to.IP)
-	for i := 0; i < ipv4Len; i += 2 {
-		h.sum += uint32(binary.BigEndian.Uint16(ip[i:]))
+	h.n = uint8(ethernetLen + h.ip() + udpLen)
+	if protocol == protocolTCP {
+		h.n = uint8(ethernetLen + h.ip() + tcpLen)
 	}
 	return h
 }
 
-// setDSCP sets the DSCP of the headers.
-func (h *headers) setDSCP(v uint8) {
-	if h.ip == ipv6Len {
-		h.bytes[ethernetLen] |= v >> 2
-		h.bytes[ethernetLen+1] = v << 6
-		return
+// ip returns the length of the IP header.
+func (h *headers) ip() int {
+	if h.tuple.Upper != nil {
+		return ipv6Len
 	}
-	h.bytes[ethernetLen+1] = v << 2
-	h.sum += uint32(v) << 2
+	return ipv4Len
+}
+
+// newFrame returns the bytes of the headers.
+func (h *headers) newFrame() *frame {
+	f, t, n := new(frame), &h.tuple, h.ip()
+	b := f.bytes[:]
+	copy(b, h.to[:])
+	copy(b[6:], h.from[:])
+	ip := b[ethernetLen:]
+	if t.Protocol == protocolTCP {
+		ip[n+12] = 5 << 4 // the header's length
+	}
+	binary.BigEndian.PutUint16(ip[n:], t.Sport)
+	binary.BigEndian.PutUint16(ip[n+2:], t.Dport)
+	if upper := t.Upper; upper != nil {
+		binary.BigEndian.PutUint16(b[12:], typeIPv6)
+		ip[0], ip[1], ip[6], ip[7] = 0x60|h.dscp>>2, h.dscp<<6, t.Protocol, 64
+		binary.BigEndian.PutUint32(ip[8+copy(ip[8:], upper[:]):], t.Src)
+		binary.BigEndian.PutUint32(ip[24+copy(ip[24:], upper[:]):], t.Dst)
+		return f
+	}
+	binary.BigEndian.PutUint16(b[12:], typeIPv4)
+	ip[0], ip[1], ip[8], ip[9] = 0x45, h.dscp<<2, 64, t.Protocol
+	binary.BigEndian.PutUint32(ip[12:], t.Src)
+	binary.BigEndian.PutUint32(ip[16:], t.Dst)
+	for i := 0; i < ipv4Len; i += 2 {
+		f.sum += uint32(binary.BigEndian.Uint16(ip[i:]))
+	}
+	return f
 }
 
 // write writes the headers into the packet's head.
 func (h *headers) write(p *Packet) {
-	b := append(p.head[:0], h.bytes[:h.n]...)
+	if h.frame == nil {
+		h.frame = h.newFrame()
+	}
+	b := append(p.head[:0], h.frame.bytes[:h.n]...)
 	ip := b[ethernetLen:]
-	length := h.n - ethernetLen + int(p.padding) + p.Payload
+	length := int(h.n) - ethernetLen + int(p.padding) + p.Payload
 	ecn := uint32(0)
 	if p.ECT {
 		ecn = 2
 	}
-	if h.ip == ipv6Len {
+	if h.ip() == ipv6Len {
 		ip[1] |= byte(ecn << 4)
 		binary.BigEndian.PutUint16(ip[4:], uint16(length-ipv6Len))
 	} else {
 		ip[1] |= byte(ecn)
 		binary.BigEndian.PutUint16(ip[2:], uint16(length))
-		binary.BigEndian.PutUint16(ip[10:], ^fold(h.sum+ecn+uint32(uint16(length))))
+		binary.BigEndian.PutUint16(ip[10:], ^fold(h.frame.sum+ecn+uint32(uint16(length))))
 	}
 	if h.tuple.Protocol == protocolTCP {
-		writeTCP(b[ethernetLen+h.ip:], p)
+		writeTCP(b[ethernetLen+h.ip():], p)
 	}
 	if p.Entropy != 0 {
-		port := ip[h.ip:]
+		port := ip[h.ip():]
 		if p.Kind != data && p.Flow.roce == nil {
 			port = port[2:]
 		}

@@ -35,8 +35,8 @@ func TestHeaders(t *testing.T) {
 	}
 	for byMAC, to := range map[bool]fabric.MAC{false: a.gateway, true: b.mac} {
 		n.opts.ByMAC = byMAC
-		if h := newHeaders(a, b, protocolTCP, 1, 2); fabric.MAC(h.bytes[:6]) != to || fabric.MAC(h.bytes[6:12]) != a.mac {
-			t.Errorf("by MAC %v: % x", byMAC, h.bytes[:12])
+		if h := newHeaders(a, b, protocolTCP, 1, 2); h.to != to || h.from != a.mac {
+			t.Errorf("by MAC %v: from %v to %v", byMAC, h.from, h.to)
 		}
 	}
 	probe := append(make([]byte, 12), 0x88, 0xB7, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)

@@ -102,6 +102,8 @@ func (h *arriveHandler) soon(next bool) {
 		p := h.wire.first().p
 		asm.Prefetch(unsafe.Pointer(p.Flow))
 		p.fetchRest()
+	case !(*Port)(h).there().bytes:
+		h.wire.first().p.fetchHeaders()
 	}
 }
 

@@ -159,7 +159,7 @@ func (c *creditor) heed(p *Packet) {
 func (h *Host) credits() *creditors {
 	if h.creditors == nil {
 		h.creditors = &creditors{host: h}
-		h.creditors.plan = h.net.newTimer(h.nic.place, h.creditors.step).Set
+		h.creditors.plan = h.net.newTimer(h.nic.place, h.creditors).Set
 	}
 	return h.creditors
 }
@@ -171,8 +171,8 @@ func (p *creditors) start() {
 	}
 }
 
-// step grants credit to the next flow.
-func (p *creditors) step() {
+// ring grants credit to the next flow.
+func (p *creditors) ring() {
 	p.active = false
 	for p.asking.n > 0 {
 		c := p.asking.pop()

@@ -26,36 +26,39 @@ type half interface {
 // limit the packets in the network, not the queue in the host.
 type source struct {
 	*Flow
-	net     *Network // part of the network that the sending host belongs to
-	half    half
-	timer   *Timer
-	waiting bool // it waits for its turn at the NIC
-	turn    func()
-	push    bool // it does not wait for turns: UDP, or if the window goes to the NIC at once
+	half  half
+	timer *Timer
 
 	entropy  *entropySource // nil: all packets use one port
+	timeouts int64          // number of timeouts passed on to entropy
+	credit   *credit        // nil: the transport needs no credit
 	port     uint16         // source port of the last packet
 	drawn    bool           // port and plane of the next packet have been chosen
 	plane    uint8
-	timeouts int64   // number of timeouts passed on to entropy
-	credit   *credit // nil: the transport needs no credit
+	waiting  bool // it waits for its turn at the NIC
+	push     bool // it does not wait for turns: UDP, or if the window goes to the NIC at once
 }
 
 func newSource(f *Flow, h half) *source {
-	s := &source{Flow: f, net: f.Src.net, half: h}
-	s.turn = s.send
-	s.timer = s.net.newTimer(f.place(sending), func() {
-		h.tick(s.net.now)
-		if s.entropy != nil && s.Timeouts > s.timeouts {
-			s.timeouts = s.Timeouts
-			s.entropy.heed(s.net.now, s.port, pathTimeout)
-		}
-		s.ask()
-	})
+	s := &source{Flow: f, half: h}
+	s.timer = f.Src.net.newTimer(f.place(sending), s)
 	return s
 }
 
+// now returns the time in the part of the network that the sending host belongs to.
+func (s *source) now() time.Duration { return s.Src.net.now }
+
 func (s *source) start() { s.ask() }
+
+// ring handles the deadline of the transport.
+func (s *source) ring() {
+	s.half.tick(s.now())
+	if s.entropy != nil && s.Timeouts > s.timeouts {
+		s.timeouts = s.Timeouts
+		s.entropy.heed(s.now(), s.port, pathTimeout)
+	}
+	s.ask()
+}
 
 func (s *source) receive(p *Packet) {
 	if s.entropy != nil && p.Kind != grant {
@@ -66,15 +69,15 @@ func (s *source) receive(p *Packet) {
 		case p.Spoiled:
 			met = pathMarked
 		}
-		s.entropy.heed(s.net.now, p.Entropy, met)
+		s.entropy.heed(s.now(), p.Entropy, met)
 	}
-	s.half.receive(s.net.now, p)
+	s.half.receive(s.now(), p)
 	s.ask()
 	if s.Acknowledged > 0 {
 		s.sender = over{}
 		s.timer.drop()
 		if s.step != nil {
-			s.step.acknowledged(s.net, s.Flow)
+			s.step.acknowledged(s.Src.net, s.Flow)
 		}
 		if !s.net.placed() { // without places, the receiver may be in another part
 			s.Flow.receiver = over{}
@@ -85,7 +88,7 @@ func (s *source) receive(p *Packet) {
 // ask registers with the NIC if there is a packet to send.
 func (s *source) ask() {
 	switch {
-	case s.waiting || !s.half.ready(s.net.now):
+	case s.waiting || !s.half.ready(s.now()):
 	case s.push:
 		s.send()
 		return
@@ -93,11 +96,11 @@ func (s *source) ask() {
 		s.waiting = true
 		if s.planeCount() > 1 {
 			s.draw()
-			s.Src.ports[s.plane].whenBelow(planeQueue*s.net.frame(), s.turn)
+			s.Src.ports[s.plane].whenBelow(planeQueue*s.net.frame(), s)
 		} else if s.Transport == DCQCN || s.Transport == UltraEthernet { // RDMA NICs select a packet when they can send it
-			s.Src.whenFree(s.turn)
+			s.Src.whenFree(s)
 		} else {
-			s.Src.whenBelow(1, s.turn)
+			s.Src.whenBelow(1, s)
 		}
 	}
 	setTimer(s.timer, s.half.deadline())
@@ -106,12 +109,12 @@ func (s *source) ask() {
 // send sends a packet when it is the flow's turn.
 func (s *source) send() {
 	s.waiting = false
-	if s.half.ready(s.net.now) {
-		p := s.net.flowPacket(s.Flow, data, 0)
+	if now := s.now(); s.half.ready(now) {
+		p := s.Src.net.flowPacket(s.Flow, data, 0)
 		if s.credit != nil {
 			s.credit.flows = int64(s.Src.drained.n) + 1
 		}
-		s.half.emit(s.net.now, p)
+		s.half.emit(now, p)
 		s.draw()
 		if s.entropy != nil {
 			p.Entropy = s.port
@@ -129,7 +132,7 @@ func (s *source) draw() {
 	}
 	s.drawn = true
 	if s.entropy != nil {
-		s.port = s.entropy.next(s.net.now)
+		s.port = s.entropy.next(s.now())
 	}
 	n := s.planeCount()
 	if n == 1 {
@@ -192,12 +195,15 @@ func (s *sink) answer() {
 		if at == never {
 			return
 		}
-		s.timer = s.net.newTimer(s.place(receiving), func() {
-			s.half.tick(s.net.now)
-			s.answer()
-		})
+		s.timer = s.net.newTimer(s.place(receiving), s)
 	}
 	setTimer(s.timer, at)
+}
+
+// ring handles the deadline of the transport.
+func (s *sink) ring() {
+	s.half.tick(s.net.now)
+	s.answer()
 }
 
 // over replaces both ends of a flow after its last acknowledgment, which frees their state.

@@ -35,6 +35,8 @@ type Tuning struct {
 
 	// Poisson sends UDP packets at random intervals, at the same average rate.
 	Poisson bool
+
+	law *windowLaw // Ultra Ethernet: derived from the other parameters and the NIC's rate
 }
 
 // An RDMA holds the parameters of DCQCN's reaction point and notification point, and of
@@ -80,7 +82,22 @@ type UEC struct {
 	// a fair share at least.
 	Oversubscription float64
 
-	window int // Tuning.Window in bytes; zero: one and a half times the bytes of a BaseRTT
+	window int // Tuning.Window; zero: one and a half times the bytes of a BaseRTT
+}
+
+// A windowLaw holds the constants of a window, which flows with the same parameters share.
+type windowLaw struct {
+	control UECControl
+	line    float64 // line rate in bytes per ns
+	packet  int64   // largest packet on the wire in bytes
+	least   int64   // smallest window in bytes
+	first   int64   // initial window in bytes; 0: the largest
+
+	target    time.Duration // target_qdelay
+	network   time.Duration // the base RTT of the longest path
+	alpha     float64       // factor of the proportional increase
+	fair, eta float64
+	fast      float64 // fi_scale
 }
 
 // A UECControl selects how the window adapts to the network.

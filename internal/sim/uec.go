@@ -17,22 +17,28 @@ type uecSender struct {
 
 	credit *credit // credit of RCCC; nil: the window limits the sender
 
-	size, segment int64
-	headers       int64
-	packets       int64 // number of packets of the flow
-	una           int64 // all packets below are acknowledged
-	next          int64 // number of the next new packet
-	records       []uecRecord
-	sent          ring[uecSent] // transmissions in order of time
-	again         int           // number of packets in the list of retransmissions
-	againFrom     int64         // no packet below is in the list of retransmissions
-	inFlight      int64
-	received      int64 // bytes received, as reported by the receiver
-
-	recovering bool // recovering from a gap
-	recover    int64
-	repeated   int64 // packets below were repeated in this recovery
+	size      int64
+	packets   int64 // number of packets of the flow
+	una       int64 // all packets below are acknowledged
+	next      int64 // number of the next new packet
+	records   []uecRecord
+	sent      ring[uecSent] // transmissions in order of time
+	again     int           // number of packets in the list of retransmissions
+	againFrom int64         // no packet below is in the list of retransmissions
+	inFlight  int64
+	received  int64      // bytes received, as reported by the receiver
+	recovery  *uecRepair // recovery from a gap; nil: none is active
 }
+
+// A uecRepair repeats packets that are missing before a gap.
+type uecRepair struct {
+	end      int64 // it ends when all packets below are acknowledged
+	repeated int64 // packets below were repeated
+}
+
+// firstRecords is the number of records of a new sender. A collective may have a million flows of
+// a few packets under way.
+const firstRecords = 4
 
 // A uecRecord is the state of a packet between una and next.
 type uecRecord struct {
@@ -55,15 +61,13 @@ type uecSent struct {
 	at  time.Duration
 }
 
-func newUECSender(t *Tuning, c *FlowStats, size, line int64) *uecSender {
-	s := &uecSender{t: t, c: c, size: size, segment: int64(t.Segment), headers: int64(t.UEC.Headers)}
-	s.packets = (size-1)/s.segment + 1
-	s.w = newWindow(t, line)
+func newUECSender(t *Tuning, c *FlowStats, size int64) *uecSender {
+	s := &uecSender{t: t, c: c, size: size, packets: (size-1)/int64(t.Segment) + 1, w: newWindow(t.law)}
 	if t.UEC.Control == UECCredit {
 		s.credit = &credit{most: max(s.w.most, s.w.packet), speculative: true}
 		s.credit.bytes = s.credit.most
 	}
-	s.records = make([]uecRecord, 16)
+	s.records = make([]uecRecord, firstRecords)
 	return s
 }
 
@@ -80,7 +84,8 @@ func (s *uecSender) record(psn int64) *uecRecord {
 
 // wire returns the bytes of a packet on the wire.
 func (s *uecSender) wire(psn int64) int64 {
-	return min(s.segment, s.size-psn*s.segment) + s.headers
+	segment := int64(s.t.Segment)
+	return min(segment, s.size-psn*segment) + int64(s.t.UEC.Headers)
 }
 
 // pick returns the next packet to send.
@@ -101,7 +106,7 @@ func (s *uecSender) ready(time.Duration) bool {
 	if s.credit != nil {
 		return s.credit.bytes > 0
 	}
-	return s.again > 0 && s.recovering || s.w.size >= s.inFlight+s.wire(s.pick())
+	return s.again > 0 && s.recovery != nil || s.w.size >= s.inFlight+s.wire(s.pick())
 }
 
 func (s *uecSender) emit(now time.Duration, p *Packet) {
@@ -116,16 +121,16 @@ func (s *uecSender) emit(now time.Duration, p *Packet) {
 	r := s.record(psn)
 	*r = uecRecord{at: now, tries: r.tries + 1, state: uecFlying}
 	s.sent.push(uecSent{psn, now})
-	wire := s.wire(psn)
+	wire, segment, headers := s.wire(psn), int64(s.t.Segment), int64(s.t.UEC.Headers)
 	s.inFlight += wire
-	p.Seq, p.Payload, p.ECT, p.Stamp = psn*s.segment, int(wire-s.headers), true, now
-	p.padding = int32(s.headers - UDPHeaders)
+	p.Seq, p.Payload, p.ECT, p.Stamp = psn*segment, int(wire-headers), true, now
+	p.padding = int32(headers - UDPHeaders)
 	p.Number = int64(r.tries - 1)
 	p.Last = psn == s.packets-1
 	p.Echo = !fresh || s.next == s.packets || s.inFlight+wire >= s.w.size
 	if c := s.credit; c != nil {
 		c.bytes -= wire
-		rest := max(0, s.size-s.next*s.segment) + (s.packets-s.next)*s.headers
+		rest := max(0, s.size-s.next*segment) + (s.packets-s.next)*headers
 		p.Ack = c.ask(rest+int64(s.again)*s.w.packet, rest, s.w.packet)
 		p.Echo = !fresh || s.next == s.packets || c.bytes <= 0
 	}
@@ -247,21 +252,23 @@ func (s *uecSender) nacked(now time.Duration, a *Packet) {
 // gap repeats packets that were sent before many packets that have arrived, each packet once per
 // recovery. uet-htsim's SLEEK detects losses this way.
 func (s *uecSender) gap(early int64) {
-	if s.recovering && s.una >= s.recover {
-		s.recovering = false
+	r := s.recovery
+	if r != nil && s.una >= r.end {
+		r = nil
 	}
-	most := max(min(s.w.size*3/2, s.w.most), 5*s.segment) / s.segment
-	if !s.recovering {
-		if early < most || s.again > 0 {
-			return
-		}
-		s.recovering, s.recover, s.repeated = true, s.next, s.una
+	segment := int64(s.t.Segment)
+	most := max(min(s.w.size*3/2, s.w.most), 5*segment) / segment
+	if r == nil && early >= most && s.again == 0 {
+		r = &uecRepair{end: s.next, repeated: s.una}
 		s.c.Recoveries++
 	}
-	for psn := max(s.una, s.repeated); psn < min(s.recover, s.una+s.w.size/s.segment); psn++ {
+	if s.recovery = r; r == nil {
+		return
+	}
+	for psn := max(s.una, r.repeated); psn < min(r.end, s.una+s.w.size/segment); psn++ {
 		if s.record(psn).state == uecFlying {
 			s.repeat(psn)
 		}
-		s.repeated = psn + 1
+		r.repeated = psn + 1
 	}
 }

@@ -17,8 +17,9 @@ func uecCable(t *testing.T, size int64, change func(*Tuning)) (*cable, *uecSende
 			change(u)
 		}
 	})
+	u.law = newWindowLaw(u, 100e9)
 	c := new(FlowStats)
-	s, r := newUECSender(u, c, size, 100e9), newUECReceiver(u, c)
+	s, r := newUECSender(u, c, size), newUECReceiver(u, c)
 	return &cable{a: s, b: r, delay: 2 * µs, spacing: 85 * time.Nanosecond}, s, r, c
 }
 
@@ -30,7 +31,7 @@ func TestUECConstants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWindow(&u, 100e9)
+	w := newWindow(newWindowLaw(&u, 100e9))
 	for _, c := range []struct {
 		name      string
 		got, want float64
@@ -58,7 +59,7 @@ func TestUECWindow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWindow(&u, 100e9)
+	w := newWindow(newWindowLaw(&u, 100e9))
 	rtt := func(delay time.Duration) time.Duration { return w.base + delay }
 	w.adjusted = 100 * µs
 	w.roundEnds = time.Second
@@ -192,8 +193,7 @@ func TestUECRepeatWithoutAck(t *testing.T) {
 // such grant takes its time, so that receivers grant less than their line while senders have
 // credit left.
 func TestCreditRepeatsTotal(t *testing.T) {
-	h := &Host{net: &Network{}}
-	h.creditors = &creditors{host: h, plan: func(time.Duration) {}}
+	h := &Host{net: &Network{}, nic: &Port{}}
 	c := &creditor{flow: &Flow{Dst: h}, target: 1024, granted: 4096}
 	if c.heed(&Packet{Ack: 1024}); c.queued {
 		t.Error("the same target again requests a grant")
@@ -206,12 +206,11 @@ func TestCreditRepeatsTotal(t *testing.T) {
 // TestCreditGrants: a grant has up to 16 KiB for packets of any size.
 func TestCreditGrants(t *testing.T) {
 	h := &Host{net: &Network{}, nic: &Port{rate: 100e9}}
-	h.creditors = &creditors{host: h, plan: func(time.Duration) {}}
 	var totals []int64
 	c := &creditor{flow: &Flow{Dst: h, FlowStats: &FlowStats{}}, send: func(total int64) { totals = append(totals, total) }}
 	c.heed(&Packet{Ack: 20 << 10})
 	for range 3 { // the rest of the target, then credit beyond it
-		h.creditors.step()
+		h.creditors.ring()
 	}
 	if want := []int64{16 << 10, 20 << 10, 36 << 10}; !slices.Equal(totals, want) {
 		t.Errorf("grants up to %d: want %d", totals, want)

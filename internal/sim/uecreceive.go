@@ -45,6 +45,9 @@ type uecReceiver struct {
 	answer uecAnswer
 }
 
+// firstHeld is the number of words of held after the first early packet.
+const firstHeld = 2
+
 // A uecAnswer is the contents of the next answer.
 type uecAnswer struct {
 	psn     int64
@@ -56,7 +59,7 @@ type uecAnswer struct {
 }
 
 func newUECReceiver(t *Tuning, c *FlowStats) *uecReceiver {
-	return &uecReceiver{t: t, c: c, held: make([]uint64, 4)}
+	return &uecReceiver{t: t, c: c}
 }
 
 func (r *uecReceiver) ready(time.Duration) bool { return r.due != data }
@@ -74,7 +77,7 @@ func (r *uecReceiver) has(psn int64) bool {
 func (r *uecReceiver) flip(psn int64) {
 	for psn-r.expected >= int64(64*(len(r.held)-1)) {
 		old := r.held
-		r.held = make([]uint64, 2*len(old))
+		r.held = make([]uint64, max(firstHeld, 2*len(old)))
 		for i := range int64(len(old)) {
 			word := r.expected>>6 + i
 			r.held[word&int64(len(r.held)-1)] = old[word&int64(len(old)-1)]

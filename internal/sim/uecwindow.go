@@ -1,6 +1,9 @@
 package sim
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // A window is the congestion window of an Ultra Ethernet sender. With NSCC, an acknowledgment has
 // one of four effects, depending on its mark and its queueing delay:
@@ -15,18 +18,10 @@ import "time"
 //
 // Comments give the names of the specification. Times are in nanoseconds.
 type window struct {
-	t       *UEC
-	line    float64 // line rate in bytes per ns
-	packet  int64   // largest packet on the wire in bytes
-	segment float64
+	*windowLaw
 
-	size, least, most int64 // all in bytes
-
-	base, target time.Duration // base_rtt, target_qdelay
-	network      time.Duration // the base RTT of the longest path
-	alpha        float64       // factor of the proportional increase
-	fair, eta    float64
-	fast         float64 // fi_scale
+	size, most int64         // in bytes
+	base       time.Duration // base_rtt
 
 	gain      float64       // inc_bytes
 	since     int64         // bytes since gain last took effect
@@ -52,26 +47,28 @@ const (
 	quickDelay    = 4 // or if the delay exceeds this multiple of the target
 )
 
-func newWindow(t *Tuning, line int64) window {
-	u := &t.UEC
-	w := window{t: u, line: float64(line) / 8e9, packet: int64(t.Segment + u.Headers), segment: float64(t.Segment)}
-	w.base, w.network, w.target = u.BaseRTT, u.BaseRTT, u.Target
+// newWindowLaw returns the constants for a NIC that sends rate bit/s.
+func newWindowLaw(t *Tuning, rate int64) *windowLaw {
+	u, segment := &t.UEC, float64(t.Segment)
+	w := &windowLaw{control: u.Control, line: float64(rate) / 8e9, packet: int64(t.Segment + u.Headers), network: u.BaseRTT, target: u.Target}
 	if w.target == 0 {
-		w.target = w.base
+		w.target = w.network
 		if u.Loss == UECTrim {
-			w.target = w.base * 3 / 4
+			w.target = w.network * 3 / 4
 		}
 	}
 	a := float64(w.network) * w.line / (float64(referenceRTT) * referenceLine)
 	b := float64(w.target) / float64(referenceRTT)
-	w.alpha = 4 * w.segment * a * b / float64(w.target)
-	w.fair, w.eta, w.fast = 5*w.segment*a, 0.15*w.segment*a, 0.25*a
-	w.least = w.packet
+	w.alpha = 4 * segment * a * b / float64(w.target)
+	w.fair, w.eta, w.fast = 5*segment*a, 0.15*segment*a, 0.25*a
+	w.least, w.first = w.packet, int64(u.window)*w.packet
+	return w
+}
+
+func newWindow(law *windowLaw) window {
+	w := window{windowLaw: law, base: law.network}
 	w.bound()
-	w.size = max(w.most, w.least)
-	if u.window > 0 {
-		w.size = int64(u.window) * w.packet
-	}
+	w.size = cmp.Or(w.first, max(w.most, w.least))
 	return w
 }
 
@@ -88,14 +85,14 @@ func (w *window) fastest(rtt time.Duration) {
 
 // lost handles a packet that has timed out.
 func (w *window) lost(bytes int64) {
-	if w.t.Control != constantWnd {
+	if w.control != constantWnd {
 		w.size = max(w.size-bytes, w.least)
 	}
 }
 
 // acked handles an acknowledgment for some bytes.
 func (w *window) acked(now time.Duration, marked bool, rtt time.Duration, bytes, inFlight int64) {
-	switch w.t.Control {
+	switch w.control {
 	case nsccControl:
 		w.nscc(now, marked, rtt-w.base, bytes, inFlight)
 	case perMark:
@@ -109,7 +106,7 @@ func (w *window) acked(now time.Duration, marked bool, rtt time.Duration, bytes,
 
 // nacked handles a Nack for a packet.
 func (w *window) nacked(now time.Duration, bytes, inFlight int64) {
-	switch w.t.Control {
+	switch w.control {
 	case perMark:
 		w.size = max(w.size-bytes, w.least)
 	case nsccControl:

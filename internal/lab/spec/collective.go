@@ -208,7 +208,9 @@ func (d *flowMaker) collective() []Flow {
 	for i := range instances {
 		instances[i] = &Instance{Kind: d.Collective, Bytes: int64(d.Size), Ranks: ranks, Iteration: i}
 	}
-	for _, group := range d.ranked(ranks) {
+	groups := d.ranked(ranks)
+	b.flows = make([]Flow, 0, len(groups)*repeat*d.messages(ranks))
+	for _, group := range groups {
 		b.hosts = group
 		b.began = make([][]int32, ranks)
 		for i := range instances {

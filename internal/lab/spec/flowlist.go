@@ -31,17 +31,17 @@ type Flow struct {
 	// Class is the name of the flow's source, such as a traffic or job.
 	Class string
 
-	Kind       string  // transport; "": the case's
-	Rate       Bitrate // rate of UDP
-	Background bool
+	Kind string  // transport; "": the case's
+	Rate Bitrate // rate of UDP
 
 	Waits      *Waits    // flows that it waits for; nil: none
-	Connection int32     // number of a connection shared with other flows, from 1; 0: its own
-	QueuePair  bool      // the flows of the connection also share ports and the state of entropy
 	Instance   *Instance // instance that it is part of; nil: none
-	Compute    bool      // a computation on Src that takes Waits.Delay, instead of a transfer
 	Job        *JobRun   // job that it is part of; nil: none
 	Ends       int32     // iteration of Job that ends on Src with this computation, from 1; 0: none
+	Connection int32     // number of a connection shared with other flows, from 1; 0: its own
+	QueuePair  bool      // the flows of the connection also share ports and the state of entropy
+	Compute    bool      // a computation on Src that takes Waits.Delay, instead of a transfer
+	Background bool
 }
 
 // Waits lists the flows that a flow waits for, by index, and the delay after the last of them.

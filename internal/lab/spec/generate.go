@@ -31,7 +31,11 @@ func ofTraffic(t *fabric.Topology, list []Traffic, load float64, length time.Dur
 			return nil, 0, err
 		}
 		first := len(all)
-		all = append(all, flows...)
+		if all == nil && d.Pattern == Collective {
+			all = flows // a million flows need no copy
+		} else {
+			all = append(all, flows...)
+		}
 		most := connections
 		var list *Instance
 		if d.Pattern == List {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 )
@@ -21,23 +22,54 @@ func LimitMemory() {
 	}
 }
 
-// earlyPercent is the heap growth in percent before the first collection, and
-// usualPercent the growth after it.
-const earlyPercent, usualPercent = 1000, 100
+// The growth of the heap in percent before a collection. A large heap grows less, because its
+// garbage takes more memory and its collections are rare.
+const (
+	earlyPercent = 1000 // before the first collection
+	usualPercent = 100
+	largePercent = 40 // after a collection that leaves largeHeap bytes
+	largeHeap    = 256 << 20
+)
 
 // CollectLater delays the first garbage collection from 4 MB of heap to 40 MB,
 // which saves short verbs the work. Later collections happen at the usual
-// growth. The variable GOGC takes precedence.
+// growth, or at less if the heap is large. The variable GOGC takes precedence.
 func CollectLater() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	debug.SetGCPercent(earlyPercent)
-	runtime.AddCleanup(new([16]byte), func(struct{}) {
-		if now := debug.SetGCPercent(usualPercent); now != earlyPercent {
-			debug.SetGCPercent(now) // a verb has set another value
+	afterCollection(earlyPercent)
+}
+
+// afterCollection sets the growth after each collection, unless a verb has set another value than
+// the given one.
+func afterCollection(percent int) {
+	runtime.AddCleanup(new([16]byte), func(percent int) {
+		next := growthOf(liveHeap())
+		if next != percent {
+			if now := debug.SetGCPercent(next); now != percent {
+				debug.SetGCPercent(now) // a verb has set another value
+				next = percent
+			}
 		}
-	}, struct{}{})
+		afterCollection(next)
+	}, percent)
+}
+
+// growthOf returns the growth of a heap of which live bytes are in use.
+func growthOf(live uint64) int {
+	if live >= largeHeap {
+		return largePercent
+	}
+	return usualPercent
+}
+
+// liveHeap returns the bytes that the last collection has left.
+func liveHeap() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // MemoryLimit returns the memory limit of the process in bytes, or 0 for none.
