@@ -201,7 +201,7 @@ func (s *schedule) open(until time.Duration) bool {
 	}
 	s.day = next
 	i := int(s.day) & (days - 1)
-	s.now, s.ring[i] = s.ring[i], s.now[:0]
+	s.now, s.ring[i] = s.ring[i], emptied(s.now)
 	s.some[i/64] &^= 1 << (i % 64)
 	s.n -= len(s.now)
 	for len(s.later) > 0 && int64(s.later[0].at)>>s.shift-s.day < days {
@@ -216,6 +216,18 @@ func (s *schedule) open(until time.Duration) bool {
 	s.opened++
 	s.sort()
 	return true
+}
+
+// maxSpare is the capacity up to which the array of an empty bucket is kept. A million timers may
+// once fill all buckets; later the width of the buckets has followed.
+const maxSpare = 8 * most
+
+// emptied returns the array of a bucket for further use, or nil.
+func emptied(bucket []plan) []plan {
+	if cap(bucket) > maxSpare {
+		return nil
+	}
+	return bucket[:0]
 }
 
 // sort sorts the current bucket, which usually holds few plans.
@@ -265,10 +277,10 @@ func (s *schedule) adapt() {
 	default:
 		return
 	}
-	var all []plan
+	all := make([]plan, 0, s.n)
 	for i, b := range s.ring {
 		all = append(all, b...)
-		s.ring[i] = b[:0]
+		s.ring[i] = emptied(b)
 	}
 	s.some, s.n = [days / 64]uint64{}, 0
 	s.day = ((s.day+1)<<before)>>shift - 1

@@ -27,7 +27,7 @@ func LimitMemory() {
 const (
 	earlyPercent = 1000 // before the first collection
 	usualPercent = 100
-	largePercent = 40 // after a collection that leaves largeHeap bytes
+	largePercent = 33 // after a collection that leaves largeHeap bytes
 	largeHeap    = 256 << 20
 )
 
