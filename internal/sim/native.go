@@ -82,7 +82,7 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 	}
 	o.Elapsed = func() int64 { return int64(s.Clock()) }
 	if o.AtOnce {
-		o.QueueNow, o.LoadNow = func(port int, to model.Flow) uint32 { return e.queueNow(port, to) }, true
+		o.QueueNow, o.LoadNow, o.Frame = func(port int, to model.Flow) uint32 { return e.queueNow(port, to) }, true, s.net.frame()
 	}
 	if s.net.ns3 != nil {
 		o.PathHash = s.net.ns3.hash(s)
@@ -103,10 +103,10 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 	return s.SetTables(t)
 }
 
-// queueNow returns the length of a port's queue.
+// queueNow returns the bytes in a port's queue, relative to its scaled limit.
 func (e *native) queueNow(port int, to model.Flow) uint32 {
 	o := e.s.ports[port]
-	n := o.waiting()
+	n := o.occupied()
 	if !e.o.Onward || o.peer == nil || o.peer.sw == nil {
 		return n
 	}
@@ -115,7 +115,7 @@ func (e *native) queueNow(port int, to model.Flow) uint32 {
 		return n
 	}
 	if w, ok := longest(next.look.routes, to.Dst); ok && w.group == 0 && w.port >= 0 {
-		n += o.peer.sw.ports[w.port].waiting()
+		n += o.peer.sw.ports[w.port].occupied()
 	}
 	return n
 }

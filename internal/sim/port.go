@@ -227,6 +227,19 @@ func (o *Port) waiting() uint32 {
 	return n
 }
 
+// occupied returns the number of waiting bytes relative to the scaled limit of the queue. With
+// Options.UntilSent it includes the packet being sent.
+func (o *Port) occupied() uint32 {
+	n := o.waiting()
+	if o.net.opts.UntilSent && o.free > o.net.now {
+		n += uint32(o.sending)
+	}
+	if o.rateShare != 1 {
+		n = uint32(float32(n) / o.rateShare)
+	}
+	return n
+}
+
 // idle reports whether there is nothing that the port may send.
 func (o *Port) idle() bool { return (o.queue.head == nil || o.paused) && o.urgent.head == nil }
 

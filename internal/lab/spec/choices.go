@@ -204,7 +204,7 @@ var choices = []Choice{
 	},
 	{
 		Key: "switches.knowledge", Values: []string{"departure", atEnqueue, atOnce, everywhere}, Default: "departure",
-		About: "when a scheme learns queue lengths: at departures, also at arrivals, or at the decision itself, in bytes; with now a scheme that uses loads counts packets on arrival; everywhere is now, with the queues of the next switch",
+		About: "when a scheme learns queue lengths: at departures, also at arrivals, or at the decision itself, in bytes, with the packet being sent if switches trim; with now a scheme that uses loads counts packets on arrival; everywhere is now, with the queues of the next switch",
 		Why:   "a software switch measures in egress and learns by report or shared register; the ghost thread of Tofino 2 sees arrivals and departures; no switch sees a queue at once",
 		like:  map[string]string{"ns3": atOnce, "htsim": atOnce, "ns2": atOnce}, native: []string{atEnqueue, atOnce, everywhere},
 	},

@@ -151,20 +151,33 @@ func (o *occupancy) grade(length uint32) uint32 {
 func (o *occupancy) cost(p *pass, slot int) uint32 {
 	port := o.port(p, slot)
 	length := o.len[port]
+	g := uint32(0)
 	switch {
 	case o.cfg.QueueNow != nil:
-		length = o.cfg.QueueNow(port, p.Flow) / packet
+		g = o.gradeNow(port, p.Flow)
 	case o.tofino():
 		return length
-	}
-	g := o.grade(length)
-	if o.drain {
+	case o.drain:
 		g = o.wait(p, port, length)
+	default:
+		g = o.grade(length)
 	}
 	if o.paused[port] {
 		g += gradePaused
 	}
 	return g
+}
+
+// gradeNow returns the grade of the bytes in a port's queue now. Unlike the programs' counts of
+// waiting packets, it distinguishes an idle port from one that sends its last packet.
+func (o *occupancy) gradeNow(port int, f Flow) (grade uint32) {
+	bytes := uint64(o.cfg.QueueNow(port, f)) * 100
+	for _, share := range o.cfg.Grades {
+		if bytes >= uint64(share)*uint64(o.cfg.QCap)*uint64(o.cfg.Frame) {
+			grade++
+		}
+	}
+	return grade
 }
 
 // wait returns the grade of the time until a port has sent one more packet. It is the grade of the

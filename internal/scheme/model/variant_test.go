@@ -159,3 +159,39 @@ func TestHeardNews(t *testing.T) {
 		}
 	}
 }
+
+// TestGradesNow: if a switch reads queues, grades are of bytes. An idle port then has a lower
+// grade than one that sends its last packet.
+func TestGradesNow(t *testing.T) {
+	const frame = 4160
+	lengths := map[int]uint32{1: frame, 2: frame, 3: frame}
+	m, err := model.New(model.Config{
+		Granularity: "packet", Signal: "occupancy", Choice: "least", Paths: 3, Edge: true, Direct: true,
+		Params:  model.Params{QCap: 17, Grades: [3]uint32{5, 10, 20}},
+		Variant: model.Variant{QueueNow: func(port int, _ model.Flow) uint32 { return lengths[port] }, Frame: frame},
+		Random:  func(lo, _ uint64) uint64 { return lo },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.SetGroup(0, model.Group{Ports: []int{1, 2, 3}})
+	for _, c := range []struct {
+		name        string
+		free, other uint32
+	}{
+		{"an idle port", 0, frame},
+		{"below a twentieth of the queue", 17*frame/20 - 1, 17*frame/20 + 1},
+		{"below a tenth", frame, 2 * frame},
+		{"below a fifth", 3 * frame, 4 * frame},
+	} {
+		for free := range 3 {
+			for port := range lengths {
+				lengths[port] = c.other
+			}
+			lengths[free+1] = c.free
+			if r := m.Ingress(&model.Packet{Flow: model.Flow{Src: 1, Dst: 2}}, 1); r.Slot != free {
+				t.Errorf("%s: port %d, want %d", c.name, r.Slot+1, free+1)
+			}
+		}
+	}
+}
