@@ -360,7 +360,7 @@ func (c *Control) call(t *bmv2.Table, action string, args map[string]string) (da
 	return call, nil
 }
 
-// Register returns a cell of a register.
+// Register returns a cell of a register whose value has at most 64 bits.
 func (c *Control) Register(name string, index int) (uint64, error) {
 	name, err := c.register(name)
 	if err != nil {
@@ -371,7 +371,7 @@ func (c *Control) Register(name string, index int) (uint64, error) {
 	case err != nil:
 		return 0, err
 	case !v.IsUint64():
-		return 0, fmt.Errorf("register %s: cell %d is wider than 64 bits", name, index)
+		return 0, fmt.Errorf("register %s: cell %d is wider than 64 bits: want BigRegister", name, index)
 	}
 	return v.Uint64(), nil
 }
@@ -395,6 +395,40 @@ func (c *Control) SetRegister(name string, index int, value uint64) error {
 		return fmt.Errorf("register %s: %d does not fit into %d bits", name, value, width)
 	}
 	return c.sw.Registers().Write(name, index, new(big.Int).SetUint64(value))
+}
+
+// BigRegister returns a cell of a register of any width.
+func (c *Control) BigRegister(name string, index int) (*big.Int, error) {
+	name, err := c.register(name)
+	if err != nil {
+		return nil, err
+	}
+	return c.sw.Registers().Read(name, index)
+}
+
+// BigRegisters returns all cells of a register of any width.
+func (c *Control) BigRegisters(name string) ([]*big.Int, error) {
+	name, err := c.register(name)
+	if err != nil {
+		return nil, err
+	}
+	return c.sw.Registers().ReadAll(name)
+}
+
+// SetBigRegister sets a cell of a register of any width.
+func (c *Control) SetBigRegister(name string, index int, value *big.Int) error {
+	name, err := c.register(name)
+	if err != nil {
+		return err
+	}
+	_, width, err := c.sw.Registers().Info(name)
+	switch {
+	case err != nil:
+		return err
+	case value == nil || value.Sign() < 0 || value.BitLen() > width:
+		return fmt.Errorf("register %s: %v does not fit into %d bits: want a number from 0", name, value, width)
+	}
+	return c.sw.Registers().Write(name, index, value)
 }
 
 func (c *Control) register(short string) (string, error) {
