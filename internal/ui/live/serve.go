@@ -34,9 +34,6 @@ func Serve(ctx context.Context, l net.Listener, secret *tls.Config, h http.Handl
 	}
 	server := &http.Server{
 		Handler: guard(h), ErrorLog: log.New(faults{}, "", log.LstdFlags), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: answerTime, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14,
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, placeKey{}, gate.SlotOf(c))
-		},
 		ConnState: func(c net.Conn, s http.ConnState) {
 			if s != http.StateNew { // after the handshake
 				gate.SlotOf(c).EndHandshake()
@@ -44,6 +41,7 @@ func Serve(ctx context.Context, l net.Listener, secret *tls.Config, h http.Handl
 		},
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
+	gate.CountRequests(server)
 	server.SetKeepAlivesEnabled(false)
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
@@ -65,10 +63,7 @@ func (faults) Write(b []byte) (int, error) {
 	return log.Writer().Write(b)
 }
 
-type placeKey struct{}
-
-// guard records active requests, so that their connections are not replaced. It
-// does not wait for request bodies.
+// guard rejects request bodies and does not wait for them.
 func guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
@@ -79,9 +74,6 @@ func guard(h http.Handler) http.Handler {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 			return
 		}
-		place := r.Context().Value(placeKey{}).(*gate.Slot)
-		place.Begin()
-		defer place.End()
 		h.ServeHTTP(w, r)
 	})
 }
