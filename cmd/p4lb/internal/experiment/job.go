@@ -334,7 +334,7 @@ func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, seve
 		dir += "-" + world
 	}
 	r := &lab.Runner{
-		Dir: dir, Under: under, Store: j.st, Shard: j.shard, Log: func(text string) { j.c.Warning("%s", text) }, Cores: j.cores, Within: j.within, Resume: j.resume, Parquet: j.parquet, Read: cli.Besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
+		Dir: dir, Under: under, Store: j.st, Shard: j.shard, Cores: j.cores, Within: j.within, Resume: j.resume, Parquet: j.parquet, Read: cli.Besides(j.dirs...), Limits: j.limits(), Rounds: j.rounds,
 		World: world, Real: lab.RealOptions{Overload: j.overload},
 	}
 	finish, err := j.recorder(r)
@@ -350,6 +350,10 @@ func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, seve
 	}
 	bar := newLabProgress(j.c, x.Name)
 	r.Progress = bar.ended
+	r.Log = func(text string) {
+		bar.End() // a warning has a line of its own
+		j.c.Warning("%s", text)
+	}
 	leave := func() error { return nil }
 	if j.pcap != "" && world == lab.Sim {
 		r.Record = lab.Capture(j.pcap, j.c.CaptureFailed)
