@@ -92,14 +92,19 @@ func (d *folder) temp(b *body) (string, error) {
 	return f.Name(), err
 }
 
-// linkNew links a file to a second name that must be free. On file systems
-// without hard links it creates a marker file exclusively, which decides
-// between several writers, and renames the file.
+// linkNew gives a file a second name that must be free. On file systems without
+// hard links it renames the file.
 func linkNew(from, to string) error {
 	err := os.Link(from, to)
-	if !errors.Is(err, syscall.EPERM) && !errors.Is(err, errors.ErrUnsupported) {
-		return err
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported) {
+		return markNew(from, to)
 	}
+	return err
+}
+
+// markNew renames a file to a name that must be free. It creates a marker file
+// exclusively, which decides between several writers.
+func markNew(from, to string) error {
 	mark, err := os.OpenFile(to+".new", os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -539,5 +540,110 @@ func TestPatience(t *testing.T) {
 	}
 	if r.left <= 2*time.Second || r.left > 3*time.Second {
 		t.Errorf("after 32 KiB %v are left, want a second and two more", r.left)
+	}
+}
+
+// TestMarkNew places a file under a free name on file systems without hard links.
+func TestMarkNew(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	put := func(name string) {
+		t.Helper()
+		if err := os.WriteFile(in(name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a")
+	if err := markNew(in("a"), in("x")); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(in("x")); err != nil || string(text) != "a" {
+		t.Errorf("x holds %q, %v", text, err)
+	}
+	put("b")
+	if err := markNew(in("b"), in("x")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	if text, _ := os.ReadFile(in("x")); string(text) != "a" {
+		t.Errorf("x holds %q", text)
+	}
+	put("y.new") // another process places y
+	if err := markNew(in("b"), in("y")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a name that another process places: %v", err)
+	}
+	os.Remove(in("y.new"))
+	if err := markNew(in("b"), in("y")); err != nil {
+		t.Error(err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 2 {
+		t.Errorf("%v are left, %v: want x and y", list, err)
+	}
+	if err := markNew(in("none"), in("folder/z")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in a folder that does not exist: %v", err)
+	}
+}
+
+// TestFolderErrors classifies errors of file systems.
+func TestFolderErrors(t *testing.T) {
+	d := &folder{root: t.TempDir()}
+	for err, want := range map[error]error{
+		syscall.ENOSPC: ErrFull, syscall.EDQUOT: ErrFull, syscall.EACCES: ErrDenied, syscall.EROFS: ErrDenied, syscall.EIO: syscall.EIO,
+	} {
+		got := d.explain("writing x into", &fs.PathError{Op: "open", Path: "/x", Err: err})
+		if !errors.Is(got, want) || !strings.HasPrefix(got.Error(), "writing x into the store "+d.root+": ") || strings.Contains(got.Error(), "/x:") {
+			t.Errorf("%v: %v, want %v", err, got, want)
+		}
+		for _, other := range []error{ErrFull, ErrDenied} {
+			if other != want && errors.Is(got, other) {
+				t.Errorf("%v: %v is %v", err, got, other)
+			}
+		}
+	}
+	s := &Store{d}
+	if err := s.PutText(t.Context(), "runs/x", nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if list, err := s.List(ctx, ""); !errors.Is(err, context.Canceled) || len(list) > 0 {
+		t.Errorf("a cancelled listing: %v, %v", list, err)
+	}
+}
+
+// TestSessionToken signs the token of temporary credentials.
+func TestSessionToken(t *testing.T) {
+	sign := func(token string) http.Header {
+		v := v4{maker: "aws4", algorithm: "AWS4-HMAC-SHA256", headers: "x-amz-", key: "k", secret: "s", token: token, region: "r", service: "s3"}
+		r, err := http.NewRequest(http.MethodGet, "http://b.example/x", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.sign(r, nil, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)); err != nil {
+			t.Fatal(err)
+		}
+		return r.Header
+	}
+	with, without := sign("the token"), sign("")
+	if with.Get("x-amz-security-token") != "the token" || without.Get("x-amz-security-token") != "" {
+		t.Errorf("tokens %q and %q", with.Get("x-amz-security-token"), without.Get("x-amz-security-token"))
+	}
+	if a, b := with.Get("Authorization"), without.Get("Authorization"); !strings.Contains(a, "x-amz-security-token") || strings.Contains(b, "security-token") || a == b {
+		t.Errorf("signed as %s and %s", a, b)
+	}
+	if got := with.Get("x-amz-date"); got != "20260102T030405Z" {
+		t.Errorf("date %s", got)
+	}
+}
+
+// TestAnswersWithoutText: errors name the status, and not the address of the request.
+func TestAnswersWithoutText(t *testing.T) {
+	s := answers(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	if _, err := (&Store{s}).Text(t.Context(), "x"); err == nil || !strings.HasSuffix(err.Error(), ": not an object store (418 I'm a teapot)") {
+		t.Errorf("got %v", err)
+	}
+	s = answers(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	s.wait = func(context.Context, time.Duration) error { return nil }
+	if _, err := (&Store{s}).Text(t.Context(), "x"); err == nil || !errors.Is(err, ErrUnreachable) || strings.Contains(err.Error(), "Get") {
+		t.Errorf("got %v", err)
 	}
 }
