@@ -96,8 +96,9 @@ func outputs(t *testing.T, c *Comparison) string {
 		t.Fatal(err)
 	}
 	page := regexp.MustCompile(`(?s)<(script|style|svg).*?</(script|style|svg)>|<img[^>]*>|href="[^"]*"`).ReplaceAllString(string(text), "")
+	static := lists.Map(regexp.MustCompile(`(?s)<[^>]*>|{{.*?}}`).Split(reportText, -1), strings.TrimSpace)
 	for _, line := range regexp.MustCompile(`<[^>]*>`).Split(page, -1) {
-		if line = strings.TrimSpace(line); line != "" {
+		if line = strings.TrimSpace(line); !slices.Contains(static, line) {
 			b.WriteString(line + "\n")
 		}
 	}
