@@ -101,6 +101,15 @@ func TestHashes(t *testing.T) {
 	r.must(r.write(everywhere, r.order("mixed", slice{0, 40, 8, 1}, slice{0, 0, 16, 2})))
 	check("of slices", of(src[:1], src[4:]), plain)
 
+	// Slices of the same order are combined, at the start of the input and behind other slices.
+	for _, list := range [][]slice{{{0, 0, 8, 1}, {0, 8, 8, 1}, {2, 0, 8, 2}}, {{2, 0, 8, 1}, {0, 0, 8, 2}, {0, 8, 8, 2}}} {
+		r.must(r.write(everywhere, r.order("mixed", list...)))
+		if mixed, _ := r.now(); r.computed("mixed") != uint64(mixed) {
+			t.Errorf("slices %v: the control plane computes %#x, packets get %#x", list, r.computed("mixed"), mixed)
+		}
+	}
+	r.must(r.write(everywhere, r.order("mixed", slice{0, 40, 8, 1}, slice{0, 0, 16, 2})))
+
 	// The second runs as machine code where the machine allows that.
 	set := func(name, action string, list ...any) *wire.Update {
 		return r.byDefault(mod, "In."+name+".algorithm", r.data("In."+name+".algorithm", action, list...))
