@@ -131,19 +131,10 @@ func (v *view) About() []string {
 	return lines
 }
 
-// Mention marks a name as used by a comment, so that it is declared.
-func (v *view) Mention(name string) string {
-	v.mentioned = append(v.mentioned, name)
-	return name
-}
-
-// Names reports whether the program or a comment uses a name.
+// Names reports whether the program uses a name.
 func (v *view) Names(name string) bool {
 	if v.words == nil {
 		v.words = map[string]bool{}
-		for _, m := range v.mentioned {
-			v.words[m] = true
-		}
 		const file = "body.p4"
 		tokens, _ := syntax.Scan(syntax.OneFile(file, []byte(v.body)), file, syntax.Options{}) // the parser reports errors later
 		for _, t := range tokens {

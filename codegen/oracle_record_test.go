@@ -336,7 +336,7 @@ func (s *simpleSwitch) commands(lines []string) error {
 }
 
 func (s *simpleSwitch) set(register string, index int, value uint64) error {
-	return s.thrift.RegisterWrite(context.Background(), register, index, value)
+	return s.thrift.RegisterWriteRange(context.Background(), register, index, index+1, value)
 }
 
 func (s *simpleSwitch) cells(register string) ([]uint64, error) {

@@ -33,7 +33,6 @@ type view struct {
 	places    map[string]string
 	body      string
 	words     map[string]bool // names in the body
-	mentioned []string        // names in comments
 	manifest  manifest.Manifest
 	registers []register // registers as declared in the program
 	word      string

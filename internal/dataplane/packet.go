@@ -98,9 +98,6 @@ func (s *Switch) release(p *Packet) {
 	s.free = append(s.free, p)
 }
 
-// ID returns the number of a packet. The switch numbers all packets and copies.
-func (p *Packet) ID() uint64 { return p.st.ID }
-
 // Bytes returns the bytes that are not parsed yet, the payload, or after Egress
 // the packet to send.
 func (p *Packet) Bytes() []byte { return p.st.Payload() }
@@ -115,10 +112,6 @@ func (p *Packet) Sent() int { return min(p.st.Length, p.st.Limit) }
 // extraBytes returns the number of bytes that follow Bytes on the wire but are not
 // present: the extra bytes of Held.Arrive, minus the bytes that truncate removes.
 func (p *Packet) extraBytes() int { return min(p.extra, max(0, p.st.Limit-(p.st.End-p.st.Head))) }
-
-// IngressPort returns the port where the packet, or the original of a copy,
-// arrived. The metadata field ingress_port is 0 after a recirculation.
-func (p *Packet) IngressPort() uint32 { return p.ingressPort }
 
 // shorten removes bytes from the end so that n remain; 0 keeps all. Headers are
 // bytes only after the deparser, so it sets a limit for the deparser.

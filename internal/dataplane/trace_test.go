@@ -45,7 +45,7 @@ func TestStepsByHand(t *testing.T) {
 	s := e.Switch()
 	p := s.Receive(4, udp(100, 1, 0x0a000001, 3, 4), time.Millisecond)
 	out := s.Ingress(p, time.Millisecond, nil)
-	if len(out) != 1 || out[0].Kind != ToQueue || out[0].Packet.Len() != 100 || out[0].Packet.IngressPort() != 4 {
+	if len(out) != 1 || out[0].Kind != ToQueue || out[0].Packet.Len() != 100 || out[0].Packet.ingressPort != 4 {
 		t.Fatalf("ingress: %+v", out)
 	}
 	s.Enqueued(out[0].Packet, 12, 2*time.Millisecond)

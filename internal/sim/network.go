@@ -68,9 +68,6 @@ func (n *Network) Tap(f func(at *Port, head []byte, size int)) bool {
 	return n.bytes
 }
 
-// Topology returns the topology as passed to New.
-func (n *Network) Topology() *fabric.Topology { return n.topology }
-
 // Now returns the time since the beginning.
 func (n *Network) Now() time.Duration { return n.now }
 

@@ -85,9 +85,14 @@ func runInParts(t *testing.T, topo *fabric.Topology, p *plan.Plan, o sim.Options
 			t.Fatal(err)
 		}
 	}
-	if err := n.StartIncast(sim.Incast{Responders: 4, Bytes: 80000, Start: time.Millisecond, Period: time.Millisecond, Requests: 3,
-		Flow: sim.FlowSpec{Transport: sim.TCP}, Done: func(asked time.Duration) { fmt.Fprintln(&out, "answered", asked, n.Now()) }}); err != nil {
-		t.Fatal(err)
+	for i := range 12 { // three incasts of four senders each
+		spec := sim.FlowSpec{From: hosts[1+random.IntN(len(hosts)-1)].Name, To: hosts[0].Name, Bytes: 20000, Transport: sim.TCP,
+			Done: func(f *sim.Flow) { fmt.Fprintln(&out, "answered", f.Started, n.Now()) }}
+		n.At(time.Duration(1+i/4)*time.Millisecond, func() {
+			if _, err := n.StartFlow(spec); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	link := slices.IndexFunc(n.Links(), func(l *sim.Link) bool { return l.A.Switch() != "" && l.B.Switch() != "" })
 	n.At(2*time.Millisecond, n.Links()[link].Fail)

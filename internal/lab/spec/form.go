@@ -233,7 +233,7 @@ func (x *Experiment) spellOut() {
 
 func (s *Setting) spellOut() {
 	if s.marks() && s.Switches.KMax == 0 {
-		s.Switches.ECN = cmp.Or(s.Switches.ECN, Never)
+		s.Switches.ECN = cmp.Or(s.Switches.ECN, never)
 	}
 	for i := range s.Traffic {
 		t := &s.Traffic[i]

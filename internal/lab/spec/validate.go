@@ -423,7 +423,7 @@ func (tr *Traffic) resolve(t *fabric.Topology, read Reader) (err error) {
 // check returns an error if the queue settings are invalid.
 func (w *SwitchSpec) check() error {
 	switch {
-	case w.ECN < Never:
+	case w.ECN < never:
 		return fmt.Errorf("ecn %d: want a number of packets, 0 for none", w.ECN)
 	case w.Queue < 0:
 		return fmt.Errorf("queue %d: want a number of packets", w.Queue)

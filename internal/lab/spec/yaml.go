@@ -107,13 +107,13 @@ func (c Cut) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 // transport.
 type Threshold int
 
-// Never is the threshold of queues that never mark.
-const Never = Threshold(-1)
+// never is the threshold of queues that never mark.
+const never = Threshold(-1)
 
 // UnmarshalText reads a number of packets, or none.
 func (t *Threshold) UnmarshalText(text []byte) error { return t.Parse(string(text)) }
 
-// Parse parses a threshold in the notation of files. none and 0 mean Never.
+// Parse parses a threshold in the notation of files. none and 0 mean never.
 func (t *Threshold) Parse(text string) error {
 	v, err := strconv.Atoi(text)
 	if text == "none" {
@@ -124,7 +124,7 @@ func (t *Threshold) Parse(text string) error {
 	}
 	*t = Threshold(v)
 	if v == 0 {
-		*t = Never
+		*t = never
 	}
 	return nil
 }

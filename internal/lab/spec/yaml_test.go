@@ -188,7 +188,7 @@ func TestSettled(t *testing.T) {
 		{"topology: " + deep + "\ntransport: dctcp", 65, 0, DefaultCut, OfFabric},
 		{"topology: " + shallow + "\ntransport: dctcp", 10, 0, DefaultCut, OfFabric},
 		{"topology: " + deep + "\ntransport: dctcp\nswitches: {queue: 48}", 12, 0, DefaultCut, OfFabric},
-		{"topology: " + deep + "\ntransport: dctcp\nswitches: {ecn: 0}", Never, 0, DefaultCut, OfFabric},
+		{"topology: " + deep + "\ntransport: dctcp\nswitches: {ecn: 0}", never, 0, DefaultCut, OfFabric},
 		{"topology: " + deep + "\ntransport: dcqcn\nswitches: {ecn-min: 5KB, ecn-max: 9KB}", 0, 0, DefaultCut, OfFabric},
 		{"topology: " + deep + "\nduration: 3ms\ntraffic: [{cut: none}]", 0, 3e6, Uncut, OfFabric},
 		{"topology: " + deep + "\ntraffic: [{size: 10KB, rate: 5000}]", 0, 200e6, 0, ""},

@@ -201,7 +201,7 @@ func TestLeaseNumbers(t *testing.T) {
 	if err := lease.Release(ctx); err != nil || len(numbers()) != 5 {
 		t.Errorf("another worker took over: %v left, %v", numbers(), err)
 	}
-	if err := s.Remove(ctx, leaseName(testKey, 12)); err != nil {
+	if err := s.b.remove(ctx, leaseName(testKey, 12)); err != nil {
 		t.Fatal(err)
 	}
 	if err := lease.Release(ctx); err != nil || len(numbers()) != 0 {

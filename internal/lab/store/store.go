@@ -373,6 +373,3 @@ func (s *Store) List(ctx context.Context, prefix string) (list []Object, err err
 	err = s.b.list(ctx, prefix, func(o Object) error { list = append(list, o); return nil })
 	return list, err
 }
-
-// Remove removes an object.
-func (s *Store) Remove(ctx context.Context, name string) error { return s.b.remove(ctx, name) }

@@ -96,7 +96,7 @@ func exercise(t *testing.T, s *Store) {
 	if list, err := s.List(ctx, "experiments/a+b"); err != nil || len(list) != 1 || list[0].Name != odd || list[0].Size != 3 {
 		t.Errorf("listed %v, %v", list, err)
 	}
-	if err := errors.Join(s.Remove(ctx, odd), s.Remove(ctx, odd)); err != nil {
+	if err := errors.Join(s.b.remove(ctx, odd), s.b.remove(ctx, odd)); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.Text(ctx, odd); !errors.Is(err, ErrMissing) {
@@ -146,7 +146,7 @@ func exercise(t *testing.T, s *Store) {
 	if _, err := readTable(s, run.Tables["flows.csv"]); err == nil || !strings.Contains(err.Error(), "truncated: 6 bytes of 30000") {
 		t.Errorf("truncated rows: %v", err)
 	}
-	if err := errors.Join(s.Remove(ctx, runName(testKey)), s.Remove(ctx, "leases/race/1")); err != nil {
+	if err := errors.Join(s.b.remove(ctx, runName(testKey)), s.b.remove(ctx, "leases/race/1")); err != nil {
 		t.Error(err)
 	}
 }

@@ -198,12 +198,6 @@ type Port struct {
 	PeerTier int // 0: the peer is a host
 }
 
-// Has reports whether there is a switch or a host with the name.
-func (t *Topology) Has(name string) bool {
-	_, ok := t.nodes[name]
-	return ok
-}
-
 // Switch returns the named switch, or nil.
 func (t *Topology) Switch(name string) *Switch {
 	if i, ok := t.switchIndex(name); ok {

@@ -212,12 +212,6 @@ func named(name string, rest ...field) fields {
 	return append(fields{{1, int32(0)}, {2, name}}, rest...)
 }
 
-// RegisterRead returns a cell. Values from 2^63 on saturate at 2^63-1.
-func (c *Client) RegisterRead(ctx context.Context, name string, index int) (uint64, error) {
-	x, err := ask[int64](ctx, c, "standard", "bm_register_read", named(name, field{3, int32(index)}))
-	return uint64(x), err
-}
-
 // RegisterReadRange returns the cells from ≤ i < to, read one by one in
 // pipelined calls, so not all at one moment. Use it for a few cells of a large
 // register.
@@ -249,43 +243,16 @@ func (c *Client) RegisterReadAll(ctx context.Context, name string) ([]uint64, er
 	return ask[[]uint64](ctx, c, "standard", "bm_register_read_all", named(name))
 }
 
-// RegisterWrite sets a cell.
-func (c *Client) RegisterWrite(ctx context.Context, name string, index int, value uint64) error {
-	return c.do(ctx, "standard", "bm_register_write", named(name, field{3, int32(index)}, field{4, int64(value)}))
-}
-
 // RegisterWriteRange sets the cells from ≤ i < to.
 func (c *Client) RegisterWriteRange(ctx context.Context, name string, from, to int, value uint64) error {
 	return c.do(ctx, "standard", "bm_register_write_range",
 		named(name, field{3, int32(from)}, field{4, int32(to)}, field{5, int64(value)}))
 }
 
-// RegisterReset sets all cells to zero. On BMv2 it can miss cells that packets
-// write at the same time; RegisterWriteRange cannot.
-func (c *Client) RegisterReset(ctx context.Context, name string) error {
-	return c.do(ctx, "standard", "bm_register_reset", named(name))
-}
-
-// CounterRead returns a cell of a counter.
-func (c *Client) CounterRead(ctx context.Context, name string, index int) (packets, bytes uint64, err error) {
-	r, err := ask[record](ctx, c, "standard", "bm_counter_read", named(name, field{3, int32(index)}))
-	return uint64(r.int64At(2)), uint64(r.int64At(1)), err
-}
-
 // CounterWrite sets a cell of a counter.
 func (c *Client) CounterWrite(ctx context.Context, name string, index int, packets, bytes uint64) error {
 	value := fields{{1, int64(bytes)}, {2, int64(packets)}}
 	return c.do(ctx, "standard", "bm_counter_write", named(name, field{3, int32(index)}, field{4, value}))
-}
-
-// CounterReset sets all cells of a counter to zero.
-func (c *Client) CounterReset(ctx context.Context, name string) error {
-	return c.do(ctx, "standard", "bm_counter_reset_all", named(name))
-}
-
-// ConfigMD5 returns the MD5 sum of the running program.
-func (c *Client) ConfigMD5(ctx context.Context) ([]byte, error) {
-	return ask[[]byte](ctx, c, "standard", "bm_get_config_md5", nil)
 }
 
 // Info returns the id of the switch and the port of its Thrift server.

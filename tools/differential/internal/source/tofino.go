@@ -18,8 +18,8 @@ type Tofino struct {
 	EgressDecls    []Stmt
 }
 
-// NoPort is the initial value of ucast_egress_port.
-var NoPort = big.NewInt(511)
+// noPort is the initial value of ucast_egress_port.
+var noPort = big.NewInt(511)
 
 func zeroFields(names string) *Struct {
 	t := &Struct{}
@@ -119,7 +119,7 @@ func (m *Machine) tofino(j job) {
 	t := m.Prog.Tofino
 	t.In.cur, t.TM.cur, t.Dprsr.cur = zero(t.In.Type), zero(t.TM.Type), zero(t.Dprsr.Type)
 	t.In.set("ingress_port", int64(j.port))
-	t.TM.set("ucast_egress_port", NoPort.Int64())
+	t.TM.set("ucast_egress_port", noPort.Int64())
 	again := j.instance == resubmitted
 	t.In.set("resubmit_flag", int64(b2i(again)))
 	m.resubmit, m.mirror = nil, nil
@@ -144,7 +144,7 @@ func (m *Machine) tofino(j job) {
 	for _, r := range m.Prog.Groups[uint32(t.TM.num("mcast_grp_a"))] {
 		m.todo = append(m.todo, job{egress: true, data: out, port: r.Port, rid: r.RID, length: len(out)})
 	}
-	if port := t.TM.num("ucast_egress_port"); port != NoPort.Int64() {
+	if port := t.TM.num("ucast_egress_port"); port != noPort.Int64() {
 		m.todo = append(m.todo, job{egress: true, data: out, port: uint32(port), length: len(out)})
 	}
 }
