@@ -174,17 +174,16 @@ type output struct {
 type watched struct {
 	name  string
 	cells []uint64
-	words int
 }
 
 func (f *follower) watch() {
 	total := 0
 	for _, a := range f.config.RegisterArrays {
-		cells, words := f.sw.Registers().Now(a.Name)
+		cells, _ := f.sw.Registers().Now(a.Name)
 		if total += len(cells); total > maxWatched {
 			return
 		}
-		f.registers = append(f.registers, watched{a.Name, slices.Clone(cells), words})
+		f.registers = append(f.registers, watched{a.Name, slices.Clone(cells)})
 	}
 }
 

@@ -247,7 +247,7 @@ func (s *Program) Read(e Event) []Reading {
 			if v.BitLen() > width { // sign-extend a negative number to full words
 				v.And(v, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(width)), big.NewInt(1)))
 			}
-			list = append(list, Reading{h.Name, f.Name, h.Metadata, width, v})
+			list = append(list, Reading{h.Name, f.Name, width, v})
 		}
 	}
 	return list

@@ -51,7 +51,6 @@ type Event struct {
 // omitted.
 type Reading struct {
 	Header, Field string
-	Metadata      bool
 	Width         int
 	Value         *big.Int
 }

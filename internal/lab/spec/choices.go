@@ -472,14 +472,14 @@ func (s *RDMASpec) nackPolicy() sim.NackPolicy {
 }
 
 // A Chosen is a choice that differs from the default, for reports.
-type Chosen struct{ Key, Value, Default, About string }
+type Chosen struct{ Key, Value, Default string }
 
 // Chosen lists the choices of a setting that differ from the defaults.
 func (s *Setting) Chosen() []Chosen {
 	var list []Chosen
 	for i := range choices {
 		if c := &choices[i]; c.concerns(s) && c.Of(s) != c.Default {
-			list = append(list, Chosen{c.Key, c.Of(s), c.Default, c.About})
+			list = append(list, Chosen{c.Key, c.Of(s), c.Default})
 		}
 	}
 	return list

@@ -120,8 +120,7 @@ func (a *azure) list(ctx context.Context, prefix string, each func(Object) error
 				Blob []struct {
 					Name       string
 					Properties struct {
-						Size int64  `xml:"Content-Length"`
-						Time string `xml:"Last-Modified"`
+						Size int64 `xml:"Content-Length"`
 					}
 				}
 			}
@@ -131,8 +130,7 @@ func (a *azure) list(ctx context.Context, prefix string, each func(Object) error
 			return nil, err
 		}
 		for _, o := range page.Blobs.Blob {
-			at, _ := http.ParseTime(o.Properties.Time)
-			if err := each(Object{strings.TrimPrefix(o.Name, a.prefix), o.Properties.Size, at}); err != nil {
+			if err := each(Object{strings.TrimPrefix(o.Name, a.prefix), o.Properties.Size}); err != nil {
 				return nil, err
 			}
 		}

@@ -164,7 +164,7 @@ func TestAzureContainer(t *testing.T) {
 		server.objects["a prefix/leases/\u0085x"] = nil // a name that a terminal would obey is left out
 		list, err := s.List(t.Context(), "leases/")
 		delete(server.objects, "a prefix/leases/\u0085x")
-		if err != nil || len(list) != 5 || list[4].Name != "leases/4/1" || list[4].Size != 2 || list[4].Time.Year() != 2006 {
+		if err != nil || len(list) != 5 || list[4].Name != "leases/4/1" || list[4].Size != 2 {
 			t.Errorf("listed %v, %v", list, err)
 		}
 		for name := range server.objects {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"time"
 )
 
 // A bucket stores objects by name, in a folder or in a container of an object
@@ -37,7 +36,6 @@ type bucket interface {
 type Object struct {
 	Name string
 	Size int64
-	Time time.Time // last change, by the store's clock; only for display
 }
 
 var (

@@ -152,7 +152,7 @@ func (d *folder) list(ctx context.Context, prefix string, each func(Object) erro
 		if err != nil {
 			return d.explain("listing", err)
 		}
-		return each(Object{name, info.Size(), info.ModTime()})
+		return each(Object{name, info.Size()})
 	})
 }
 

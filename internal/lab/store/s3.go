@@ -148,9 +148,8 @@ func (s *s3) list(ctx context.Context, prefix string, each func(Object) error) e
 	return s.pages(ctx, query, func(r io.Reader) (url.Values, error) {
 		var page struct {
 			Contents []struct {
-				Key          string
-				Size         int64
-				LastModified time.Time
+				Key  string
+				Size int64
 			}
 			IsTruncated           bool
 			NextContinuationToken string
@@ -159,7 +158,7 @@ func (s *s3) list(ctx context.Context, prefix string, each func(Object) error) e
 			return nil, err
 		}
 		for _, o := range page.Contents {
-			if err := each(Object{strings.TrimPrefix(o.Key, s.prefix), o.Size, o.LastModified}); err != nil {
+			if err := each(Object{strings.TrimPrefix(o.Key, s.prefix), o.Size}); err != nil {
 				return nil, err
 			}
 		}

@@ -15,7 +15,6 @@ const (
 	Kbps Rate = 1e3
 	Mbps Rate = 1e6
 	Gbps Rate = 1e9
-	Tbps Rate = 1e12
 )
 
 // A Size is in bytes.
@@ -25,10 +24,8 @@ type Size int64
 const (
 	KB  Size = 1e3
 	MB  Size = 1e6
-	GB  Size = 1e9
 	KiB Size = 1 << 10
 	MiB Size = 1 << 20
-	GiB Size = 1 << 30
 )
 
 // ParseRate parses a rate such as 400Mbps, 40G or 2.5Gbps.

@@ -11,7 +11,6 @@ import (
 // Offsets in a frame with ARP or with an IPv6 neighbour solicitation, from RFC 826
 // and RFC 4861.
 const (
-	arpOp        = 20
 	arpSender    = 22 // MAC and address
 	arpTarget    = 32 // MAC and address
 	arpEnd       = 42
