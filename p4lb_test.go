@@ -8,8 +8,8 @@ import (
 	"github.com/p4lb/p4lb"
 )
 
-// TestEntries sends a packet through the program of a scheme with entries of all
-// that it has, and holds each mistake in an entry to its message.
+// TestEntries sends a packet through the program of a scheme with all its kinds of
+// entries, and checks the message for each mistake in an entry.
 func TestEntries(t *testing.T) {
 	p, err := p4lb.Build("letflow", p4lb.Options{})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// TestManifests holds the manifest of every program of the catalogue against the
-// program, and reads it again from what p4lb writes.
+// TestManifests compares the manifest of every program of the catalogue with the program,
+// and reads the written manifest again.
 func TestManifests(t *testing.T) {
 	for _, arch := range codegen.Archs {
 		for i, row := range codegen.Standard().Rows() {

@@ -86,7 +86,7 @@ func TestPausedPorts(t *testing.T) {
 	}
 }
 
-// TestGrades holds the lengths at which grades begin against shares of 64 packets.
+// TestGrades compares the lengths at which grades begin with shares of 64 packets.
 func TestGrades(t *testing.T) {
 	row, err := codegen.Lookup("ar")
 	if err != nil {

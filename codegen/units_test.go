@@ -80,7 +80,8 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// TestDegrees holds DHLB's Table 1 to its closed lower bounds, at all rates.
+// TestDegrees checks that the ranges of DHLB's Table 1 include their lower bounds, at all
+// rates.
 func TestDegrees(t *testing.T) {
 	row, err := Lookup("dhlb")
 	if err != nil {

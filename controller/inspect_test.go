@@ -71,7 +71,7 @@ func readingOf(t *testing.T, scheme string, cells []cell, quantity, index string
 	return reading(t, snapshot(t, n.inspector("l1", inspect.Options{})), quantity, index)
 }
 
-// TestReadings holds what cells mean to the manifest's words, scheme by scheme.
+// TestReadings compares the decoded cells with the texts of the manifest, for each scheme.
 func TestReadings(t *testing.T) {
 	leftToPlainRun(t)
 	const now = 1_000_000 // us, when virtual networks begin

@@ -128,8 +128,8 @@ func TestMonotoneTable(t *testing.T) {
 	}
 }
 
-// TestIsotonic holds Dykstra's result against the conditions that single it
-// out: no small feasible move improves it.
+// TestIsotonic checks the condition that only Dykstra's result meets: no small feasible
+// move improves it.
 func TestIsotonic(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	const nl, nt = 4, 5

@@ -69,7 +69,7 @@ func TestSameAsP4c(t *testing.T) {
 	}
 }
 
-// TestFormatted holds the library to its own formatter.
+// TestFormatted checks that the programs of the library are formatted.
 func TestFormatted(t *testing.T) {
 	names, err := fs.Glob(p4src.Include(), "*.p4")
 	if err != nil || len(names) == 0 {

@@ -128,8 +128,9 @@ func TestChartsOfPrintedNumbers(t *testing.T) {
 	}
 }
 
-// Packets that turn too often are one alert of a run: the first, or the least of the
-// descriptions if results must not depend on the order of equal moments.
+// A run reports one alert about packets that recirculate too often: the first one, or the
+// first in alphabetical order if results must not depend on the order of simultaneous
+// events.
 func TestAlertOfRounds(t *testing.T) {
 	for ties, want := range map[string]string{"": "port 2 has", spec.ByPlace: "port 1 has"} {
 		r := &running{Job: &Job{Case: &spec.Case{}}}

@@ -10,8 +10,8 @@ import (
 
 const µs = time.Microsecond
 
-// TestReactionAlpha holds alpha, which catches up when asked, against one that
-// is updated in each interval.
+// TestReactionAlpha compares alpha, which is updated only when it is read, with a value
+// that is updated in each interval.
 func TestReactionAlpha(t *testing.T) {
 	u := usual(t, nil)
 	random := rand.New(rand.NewPCG(3, 4))

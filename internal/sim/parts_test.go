@@ -68,7 +68,7 @@ func runInParts(t *testing.T, topo *fabric.Topology, p *plan.Plan, o sim.Options
 	for i := range flows {
 		at := time.Duration(random.IntN(5_000_000))
 		from, to, size := random.IntN(len(hosts)), random.IntN(len(hosts)), int64(1000+random.ExpFloat64()*40000)
-		if i < 24 { // all at once, in step
+		if i < 24 { // all at the same time
 			at, from, to, size = 0, i%12, (i+5)%12, 30000
 		}
 		if from == to {

@@ -12,9 +12,9 @@ import (
 // hashing is the scheme of networks that are not about schemes.
 var hashing = model.Config{Granularity: "flow", Signal: "none", Choice: "hash"}
 
-// TestMG1 holds the queue of a port against Pollaczek and Khinchine: packets of
-// two lengths that come at random wait λE[S²]/2(1-ρ) on average, so λ times that
-// many wait at any time.
+// TestMG1 compares the queue of a port with the Pollaczek–Khinchine formula: packets of
+// two lengths with random arrivals wait λE[S²]/2(1-ρ) on average, so λ times that many
+// wait at any time.
 func TestMG1(t *testing.T) {
 	leftToPlainRun(t)
 	const load, rate = 0.7, 1e9

@@ -33,8 +33,8 @@ func timesPaths(m *manifest.Manifest) bool {
 	})
 }
 
-// alike reports whether the planner may treat some leaves as one: all leaves that a
-// switch reaches by the same several next hops must be at the same distance.
+// alike reports whether the planner may treat some leaves as one leaf: all leaves that a
+// switch reaches through the same several next hops must be at the same distance.
 func (p *Plan) alike(sw string) bool {
 	times := map[string]string{}
 	for _, leaf := range p.Topology.Leaves() {

@@ -235,8 +235,8 @@ func (o *otherClient) Endpoint(name string) (target.Endpoint, error) {
 	return e, err
 }
 
-// TestBfRtLateBind: a bind of an earlier connection that arrives late does not keep the
-// present one from its switch.
+// TestBfRtLateBind: a bind of an earlier connection that arrives late does not block the
+// bind of the current connection.
 func TestBfRtLateBind(t *testing.T) {
 	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
 	p := bfrtPlan(t, "ecmp@tna", preset(t, "qall"))

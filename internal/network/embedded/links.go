@@ -89,7 +89,7 @@ type trace struct {
 	hops map[uint32][]fabric.End
 }
 
-// most is the number of recorded hops of a packet, which may loop.
+// most limits the recorded hops of a packet, which may loop.
 const most = 64
 
 // sent records that a port has sent a packet. A nil trace records nothing.

@@ -39,7 +39,8 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// TestServicesRefused: a service without servers, and other mistakes, are one line.
+// TestServicesRefused: mistakes in services, such as a service without servers, are
+// reported in one line.
 func TestServicesRefused(t *testing.T) {
 	const web = "{address: 10.0.2.100, port: 80, servers: [h2, h3]}"
 	for to, want := range map[string]string{

@@ -48,7 +48,7 @@ func programs(a *txtar.Archive) []txtar.File {
 	return list
 }
 
-// TestFormat compares programs with what Format makes of them.
+// TestFormat compares the output of Format with the expected programs.
 func TestFormat(t *testing.T) {
 	for name, a := range archives(t, "testdata/format/*.txtar") {
 		for _, f := range programs(a) {

@@ -84,7 +84,7 @@ func programs(a *txtar.Archive) []string {
 	return names
 }
 
-// TestParse compares programs with what Print makes of them.
+// TestParse compares the output of Print with the expected programs.
 func TestParse(t *testing.T) {
 	archives(t, "parse", func(t *testing.T, a *txtar.Archive) {
 		fsys := contents(a)
@@ -174,7 +174,7 @@ func expectations(t *testing.T, name string, text []byte) map[string][]want {
 	return wants
 }
 
-// TestErrors holds the diagnostics of programs to the comments in them.
+// TestErrors compares the diagnostics of programs with the comments in them.
 func TestErrors(t *testing.T) {
 	archives(t, "errors", func(t *testing.T, a *txtar.Archive) {
 		fsys := contents(a)

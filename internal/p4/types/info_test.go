@@ -261,7 +261,7 @@ func TestSubst(t *testing.T) {
 	}
 }
 
-// Instances of a generic type with the same arguments are one.
+// Instances of a generic type with the same arguments are the same type.
 func TestInstancesAreShared(t *testing.T) {
 	f, info := program(t, `
 		struct pair<T> { T a; T b; }

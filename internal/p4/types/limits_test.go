@@ -192,7 +192,8 @@ func TestLongExpressionsAreCut(t *testing.T) {
 	}
 }
 
-// More than 32 instances of a generic type are still one for each list of arguments.
+// With more than 32 instances, a generic type still has one instance for each list of
+// arguments.
 func TestManyInstances(t *testing.T) {
 	var decls, uses strings.Builder
 	n := 0

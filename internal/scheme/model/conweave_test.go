@@ -149,7 +149,7 @@ func TestWovenOrder(t *testing.T) {
 	}
 }
 
-// TestWovenForgets holds the ToRs to the memory of flows that send.
+// TestWovenForgets checks that the ToRs only remember flows that send.
 func TestWovenForgets(t *testing.T) {
 	source, sink := WovenSource[int]{ConWeave: weave}, WovenSink{ConWeave: weave}
 	var now int64

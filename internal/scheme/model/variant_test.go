@@ -28,8 +28,8 @@ func variant(t *testing.T, granularity, choice string, paths int, v model.Varian
 	return m
 }
 
-// TestLooseFlows: flows to one host with the same source port and neighbouring
-// destination ports are one, and take one path for as long as any of them sends.
+// TestLooseFlows: flows to one host with the same source port and neighbouring destination
+// ports count as one flow, which keeps its path as long as any of them sends.
 func TestLooseFlows(t *testing.T) {
 	for _, loose := range []bool{false, true} {
 		m := variant(t, "flowlet", "uniform", 8, model.Variant{LooseFlows: loose})

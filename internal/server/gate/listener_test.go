@@ -159,8 +159,7 @@ func (remote) SetDeadline(time.Time) error      { return nil }
 func (remote) SetReadDeadline(time.Time) error  { return nil }
 func (remote) SetWriteDeadline(time.Time) error { return nil }
 
-// A full listener fails as one does without file descriptors, until something
-// is closed.
+// A full listener fails like one without file descriptors, until a connection closes.
 type full struct {
 	net.Listener
 	fails int

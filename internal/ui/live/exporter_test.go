@@ -215,8 +215,8 @@ func BenchmarkScrape(b *testing.B) {
 	})
 }
 
-// TestMetricNames holds metrics to the conventions, and each value to the metric
-// of its meaning and unit, in base units.
+// TestMetricNames checks that names of metrics follow the conventions, and that each value
+// has the metric of its meaning, in base units.
 func TestMetricNames(t *testing.T) {
 	kinds := map[string]string{}
 	for _, m := range metrics {

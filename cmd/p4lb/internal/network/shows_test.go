@@ -398,8 +398,8 @@ func TestShowReport(t *testing.T) {
 	}
 }
 
-// Equal errors of several switches are one line, the last is returned, and each has its
-// hint and exit code 3.
+// Equal errors of several switches are printed once. The last error is returned, and each
+// has its hint and exit code 3.
 func TestEachError(t *testing.T) {
 	c, _, errs := console(t)
 	j := &deployJob{c: c}
