@@ -19,12 +19,12 @@ func newSchemes(c *cli.Console) *cobra.Command {
 		SuggestFor: []string{"list", "catalogue", "catalog"},
 		Use:        "schemes [SCHEME] [-o FORMAT]",
 		Short:      "Show the catalogue of load balancers",
-		Long: `Schemes lists the load balancers that gen can generate, and conweave, which has no
-P4 program but a model for p4lb lab. Each row of the catalogue
-combines a granularity (the unit of traffic for a decision), a signal (the
-information about paths), a choice (the rule that selects a path) and a guard
-(which may override the choice). Append +rlb or +rlb-star to any name to add the
-guard of RLB, or +trim for queues that trim packets instead of dropping them.
+		Long: `Schemes lists the load balancers that gen can generate, and conweave, which has
+no P4 program but a model for p4lb lab. Each row of the catalogue combines a
+granularity (the unit of traffic for a decision), a signal (the information
+about paths), a choice (the rule that selects a path) and a guard (which may
+override the choice). Append +rlb or +rlb-star to any name to add the guard of
+RLB, or +trim for queues that trim packets instead of dropping them.
 
 With a name, schemes shows the blocks and parameters of that scheme, with units,
 defaults, bounds and the place in the paper.
