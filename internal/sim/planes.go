@@ -83,16 +83,5 @@ func (f *Flow) sendOver(p *Packet, plane uint8) {
 	p.Src.Send(p)
 }
 
-// Port returns the host's port in a plane, counted from 0, or nil.
-func (h *Host) Port(plane int) *Host {
-	switch {
-	case plane < len(h.ports):
-		return h.ports[plane]
-	case plane == 0:
-		return h
-	}
-	return nil
-}
-
 // Leaf returns the switch that the port is connected to.
 func (h *Host) Leaf() *Switch { return h.nic.peer.sw }

@@ -120,6 +120,3 @@ func unload(c Code) {
 func (c *Code) Entry(offset int) uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(c.memory))) + uintptr(offset)
 }
-
-// Size returns the number of bytes of the code.
-func (c *Code) Size() int { return len(c.memory) }

@@ -38,6 +38,3 @@ func Load([]byte) (*Code, error) { return nil, errUnsupported }
 
 // Entry returns 0 on this machine.
 func (*Code) Entry(int) uintptr { return 0 }
-
-// Size returns 0 on this machine.
-func (*Code) Size() int { return 0 }

@@ -15,9 +15,6 @@ type Expr struct {
 	ref  func(m *Machine) ref // nil unless it is an lvalue
 }
 
-// Eval evaluates the expression.
-func (e *Expr) Eval(m *Machine) Value { return e.eval(m) }
-
 // IsLvalue reports whether the expression can be assigned to.
 func (e *Expr) IsLvalue() bool { return e.ref != nil }
 

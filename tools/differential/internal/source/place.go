@@ -21,12 +21,6 @@ func (v *Var) Ref() *Expr {
 	}
 }
 
-// Set gives the variable a value.
-func (v *Var) Set(x Value) { v.cur = x }
-
-// Get returns the value of the variable.
-func (v *Var) Get() Value { return v.cur }
-
 // Select returns x.NAME for the field with index i, or x[i] for a tuple.
 func Select(x *Expr, i int) *Expr {
 	t := x.Type.(*Struct)
