@@ -107,6 +107,14 @@ func TestLayout(t *testing.T) {
 	}
 }
 
+// TestWholeRows: the first row of names is as high as the others.
+func TestWholeRows(t *testing.T) {
+	f := &Chart{Y: Axis{Names: []string{"a", "b"}}, Series: []Series{{Kind: Spans, X: []float64{0, 0}, To: []float64{1, 1}, Y: []float64{0, 1}}}}
+	if l := f.lay(400, 300, 10, false, false); l.y.low != -0.5 || l.y.high != 1.5 {
+		t.Errorf("rows from %g to %g: want -0.5 to 1.5, or a row is cut", l.y.low, l.y.high)
+	}
+}
+
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
 		s    span

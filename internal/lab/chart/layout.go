@@ -86,7 +86,7 @@ func (c *Chart) lay(width, height, font float64, title, legend bool) *layout {
 			}
 		}
 	})
-	if !c.Y.Log && c.lowest() >= 0 {
+	if !c.Y.Log && c.Y.Names == nil && c.lowest() >= 0 {
 		l.y.low = max(0, l.y.low) // the intervals of non-negative values may extend below 0
 	}
 	top := 0.6 * font
