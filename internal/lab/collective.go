@@ -186,15 +186,25 @@ const (
 	maxSenders = 32
 )
 
-// steps returns the messages of the first collective, or nil if there are too many.
+// steps returns the messages of the first collective, or of its job, or nil if there are too many.
 func steps(topo *fabric.Topology, flows []*outcome) *Steps {
 	order := inOrder(flows)
-	for _, i := range order {
-		if first := flows[i].Instance; first != nil {
-			return messages(topo, flows, order, depths(flows, order), func(x *spec.Instance) bool { return x == first }, 0)
+	i := slices.IndexFunc(order, func(i int) bool { return flows[i].Instance != nil })
+	if i < 0 {
+		return nil
+	}
+	first, depth := flows[order[i]], depths(flows, order)
+	if first.Job != nil {
+		of := map[*spec.Instance]bool{}
+		for _, f := range flows {
+			of[f.Instance] = of[f.Instance] || f.Job == first.Job
+		}
+		if s := messages(topo, flows, order, depth, func(x *spec.Instance) bool { return of[x] }, 0); s != nil {
+			s.Job = first.Job.Name
+			return s
 		}
 	}
-	return nil
+	return messages(topo, flows, order, depth, func(x *spec.Instance) bool { return x == first.Instance }, 0)
 }
 
 // depths returns, for each flow, the number of messages before it in the longest

@@ -74,8 +74,9 @@ type jobTime struct {
 	busy       time.Duration   // time of the busiest host link in all iterations
 }
 
-// Steps holds the messages of one execution of a collective operation, in columns.
+// Steps holds the messages of one execution of a collective operation, or of a job, in columns.
 type Steps struct {
+	Job   string    `json:"job,omitempty"`
 	Hosts []string  `json:"hosts"` // names of the senders
 	Rank  []int     `json:"rank"`  // by message: its sender's index in Hosts
 	Step  []int     `json:"step"`  // by message: number of messages before it in the longest chain

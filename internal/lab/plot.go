@@ -308,9 +308,12 @@ func (c *Comparison) drawSteps(r *Row) *chart.Chart {
 	if p == nil {
 		return nil
 	}
-	most := slices.Max(p.Step) + 1
+	most, of := slices.Max(p.Step)+1, "the collective"
+	if p.Job != "" {
+		of = "job " + p.Job
+	}
 	f := &chart.Chart{
-		Name: "steps-" + plain.Folder(r.Scheme.Label), Title: "Messages of the collective with " + r.Scheme.Label, Wide: true,
+		Name: "steps-" + plain.Folder(r.Scheme.Label), Title: "Messages of " + of + " with " + r.Scheme.Label, Wide: true,
 		About: fmt.Sprintf("Each bar is a message of its sender, from its start to its last byte, in the run with seed %d. A step counts the messages before it in its longest chain.", r.Runs[0].Seed),
 		X:     chart.Axis{Label: "time (ms)"}, Y: chart.Axis{Label: "sender", Names: p.Hosts},
 	}

@@ -153,6 +153,13 @@ func TestMessages(t *testing.T) {
 	if got := steps(topo, unfinished); got != nil {
 		t.Errorf("no finished message: %+v", got)
 	}
+	moe := &spec.JobRun{Job: &spec.Job{Name: "moe"}}
+	for _, f := range flows[:5] {
+		f.Job = moe
+	}
+	if s := steps(topo, flows[:5]); s.Job != "moe" || len(s.Rank) != 3 {
+		t.Errorf("%q has %d messages: want the 3 of both instances of moe", s.Job, len(s.Rank))
+	}
 	many := func(n, senders int) []*outcome {
 		var list []*outcome
 		for i := range n {
