@@ -70,8 +70,8 @@ func TestFaultsAreNamed(t *testing.T) {
 	}{
 		"unused": {direct, strings.NewReplacer(), "lb: service web: no flow goes to it"},
 		"clones": {
-			direct, strings.NewReplacer("control E(inout h_t h, inout m_t m, inout standard_metadata_t s) { apply {}", "control E(inout h_t h, inout m_t m, inout standard_metadata_t s) { apply { clone(CloneType.E2E, 5); }", "scheme: lb", "scheme: lb\nclone_sessions: [{session: 5, port: 1}]"),
-			"lb: l1: a packet of port 1 has been cloned 64 times",
+			strings.NewReplacer("seeds: 2", "seeds: 1", "20KB", "1KB", "20ms", "1ms", "10ms", "2ms").Replace(direct), strings.NewReplacer("control E(inout h_t h, inout m_t m, inout standard_metadata_t s) { apply {}", "control E(inout h_t h, inout m_t m, inout standard_metadata_t s) { apply { clone(CloneType.E2E, 5); }", "scheme: lb", "scheme: lb\nclone_sessions: [{session: 5, port: 1}]"),
+			"lb: s1: a packet of port 1 has been cloned 64 times",
 		},
 		"probes": {
 			direct, strings.NewReplacer("action drop()", "register<bit<8>>(2) seen; action drop()", "drop(); return;", "seen.write(0, 0); drop(); return;", "scheme: lb", `scheme: lb
