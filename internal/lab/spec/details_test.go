@@ -1,0 +1,139 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPhases lists the failed links after each failure and repair, in order of time.
+func TestPhases(t *testing.T) {
+	x, err := Load("x.yaml", []byte(`topology: {leaf-spine: {leaves: 2, spines: 3, hosts: 2, rate: 1G}}
+schemes: [ecmp]
+duration: 10ms
+faults:
+  - {at: 2ms, until: 6ms, link: l1-s2, down: true}
+  - {at: 1ms, until: 3ms, every: 4ms, times: 2, link: l1-s1, down: true}
+  - {at: 1ms, link: l1-s1, rate: 100M}
+  - {at: 8ms, link: l2-s3, down: true}
+`), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x.Cases[0]
+	topo, err := c.Network(NoFiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := c.Phases(topo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, phase := range list {
+		var down []string
+		for _, l := range phase.Links {
+			if l.Down {
+				down = append(down, l.A.Node+"-"+l.B.Node)
+			}
+		}
+		slices.Sort(down)
+		got = append(got, strings.Join(down, " "))
+	}
+	want := []string{"", "l1-s1", "l1-s1 l1-s2", "l1-s2", "l1-s1 l1-s2", "l1-s1", "", "l2-s3"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if n := len(c.Strikes()); n != 5 {
+		t.Errorf("%d faults with their repetitions, want 5", n)
+	}
+}
+
+// TestNearest names the presets that agree with a setting, and the rows that differ from
+// ns-3 most.
+func TestNearest(t *testing.T) {
+	for text, want := range map[string]string{
+		"like: ns3":                     "ns3",
+		"like: htsim\ntransport: dctcp": "htsim",
+		"like: hardware":                "hardware",
+		"transport: tcp":                "",
+		"switches: {knowledge: now}\ntransport: tcp": "ns2",
+	} {
+		if !strings.Contains(text, "transport") {
+			text += "\ntransport: dcqcn\nswitches: {pfc: true}"
+		}
+		x, err := Load("x.yaml", []byte("topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G}}\nduration: 1ms\nengine: native\nschemes: [drill, ecmp, letflow, rps]\n"+text+"\n"), nil, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		c := &x.Cases[0]
+		if got := strings.Join(c.Nearest(), " "); got != want {
+			t.Errorf("%s: nearest %q, want %q", text, got, want)
+		}
+		if like := "so they are all like " + want; want != "" && !strings.HasSuffix(c.Otherwise(), like) {
+			t.Errorf("%s: %s, want %s", text, c.Otherwise(), like)
+		}
+	}
+	for rdma, want := range map[string]string{
+		"{}": "drill, rps: packets overtake each other", "{nack-as: notice}": "", "{nack: selective}": "", "{nack: none}": "", "{nack: irn}": "", "{nack: expected}": "drill, rps: packets overtake each other",
+	} {
+		x, err := Load("x.yaml", []byte("topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G}}\nduration: 1ms\nengine: native\nschemes: [drill, ecmp, letflow, rps]\ntransport: {kind: dcqcn, rdma: "+rdma+"}\n"), nil, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", rdma, err)
+		}
+		if got := x.Apart(&x.Cases[0]); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q, want %q", rdma, got, want)
+		}
+	}
+}
+
+// TestSharedTriggers: flows that wait for the same flows share a trigger, and a flow
+// cannot activate two.
+func TestSharedTriggers(t *testing.T) {
+	topo := eight(t)
+	after := func(places ...int32) *Waits { return &Waits{After: places} }
+	acked := func(places ...int32) *Waits { return &Waits{AfterAck: places} }
+	text, err := Matrix([]Flow{{Dst: 1, Bytes: 5}, {Src: 1, Dst: 2, Bytes: 6, Waits: after(0)}, {Src: 1, Dst: 3, Bytes: 7, Waits: after(0)}, {Src: 2, Dst: 3, Bytes: 8, Waits: &Waits{After: []int32{1}, AfterAck: []int32{0}}}}, topo)
+	const want = `Nodes 8
+Connections 4
+Triggers 2
+0->1 id 1 start 0 size 5 send_done_trigger 2 recv_done_trigger 1
+1->2 id 2 trigger 1 size 6 recv_done_trigger 2
+1->3 id 3 trigger 1 size 7
+2->3 id 4 trigger 2 size 8
+trigger id 1 oneshot
+trigger id 2 count 2 barrier
+`
+	if err != nil || string(text) != want {
+		t.Errorf("%v:\n%s\nwant\n%s", err, text, want)
+	}
+	for _, c := range []struct {
+		waits []*Waits
+		want  string
+	}{
+		{[]*Waits{after(0), after(0, 1)}, "flow 3: flow 1 starts other flows too: a connection has one trigger"},
+		{[]*Waits{acked(0), acked(0, 1)}, "flow 3: flow 1 starts other flows too: a connection has one trigger"},
+		{[]*Waits{after(0), acked(0)}, ""},
+	} {
+		flows := []Flow{{Dst: 1, Bytes: 5}}
+		for _, w := range c.waits {
+			flows = append(flows, Flow{Dst: 1, Bytes: 5, Waits: w})
+		}
+		_, err := Matrix(flows, topo)
+		if got := fmt.Sprint(err); got != c.want && !(c.want == "" && err == nil) {
+			t.Errorf("%v: %v, want %s", c.waits, err, c.want)
+		}
+	}
+}
+
+// TestReceivers expands names of hosts, ranges and leaves.
+func TestReceivers(t *testing.T) {
+	topo := small(t)
+	for name, want := range map[string]string{"h1": "[0]", "l2": "[4 5 6 7]", "h2..h4": "[1 2 3]", "l1": "[0 1 2 3]"} {
+		set, err := receiverSet(topo, []string{name})
+		if err != nil || fmt.Sprint(set) != want {
+			t.Errorf("%s: %v, %v, want %s", name, set, err, want)
+		}
+	}
+}
