@@ -96,8 +96,8 @@ func (r Row) like(k kind) string {
 	return r.named(k)
 }
 
-// hashes reports whether the granularity need not remember a flow's path, because
-// the choice does, or draws the path from the 5-tuple.
+// hashes reports whether the granularity does not remember the paths of flows: the choice
+// remembers them, or computes them from the 5-tuple.
 func (r Row) hashes() bool {
 	c := r.block(choice)
 	return c.Sees || c.CanHash && r.block(signal).Fixed

@@ -224,7 +224,7 @@ func (t *selector) fill(pipe int, g *selectGroup) error {
 	return nil
 }
 
-// change replaces a group.
+// change replaces the data of a group.
 func (t *selector) change(r *request, pipes []int, id uint32, next *selectGroup) error {
 	if err := t.sound(pipes, next); err != nil {
 		return err
