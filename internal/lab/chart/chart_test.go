@@ -124,6 +124,8 @@ func TestTicks(t *testing.T) {
 		{span{low: 0, high: 97}, "0 20 40 60 80"},
 		{span{low: -3, high: 3}, "-3 -2 -1 0 1 2 3"},
 		{span{low: 0.01, high: 5000, log: true}, "0.01 0.1 1 10 100 1000"},
+		{span{low: 1, high: 1000, log: true}, "1 10 100 1000"},
+		{span{low: 1, high: 999, log: true}, "1 2 5 10 20 50 100 200 500"},
 		{span{low: 1.5, high: 60, log: true}, "2 5 10 20 50"},
 	} {
 		var got []string
@@ -152,6 +154,8 @@ func TestSpans(t *testing.T) {
 		{Axis{High: 5}, []float64{2, 6}, 0, 6 * 1.04},
 		{Axis{Low: 1, High: 5}, []float64{2, 4}, 1, 5},
 		{Axis{Low: -1}, []float64{2, 4}, -1, 4 + 0.04*5},
+		{Axis{Low: 1}, []float64{-3}, -3, 1 + 0.04*4},
+		{Axis{High: 1}, []float64{-3}, -3, 1},
 		{Axis{Log: true}, nil, 0.1, 10},
 		{Axis{Log: true}, []float64{-1, 0, 3}, 1.5, 6},
 		{Axis{Log: true}, []float64{1, 3}, 1, 3},

@@ -192,6 +192,30 @@ func TestParquet(t *testing.T) {
 	}
 }
 
+// TestSynthetic: observations without a measurement are the same each time, and within
+// the ranges of a port.
+func TestSynthetic(t *testing.T) {
+	const want = "egress_traffic,occupancy,dequeue_interval\n"
+	text := string(Synthetic(500))
+	if !strings.HasPrefix(text, want) || !strings.HasPrefix(string(Synthetic(501)), text) {
+		t.Fatalf("%.60q", text)
+	}
+	rows, err := read(t, text, Options{})
+	if err != nil || len(rows) != 500 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	var sum fitting.Row
+	for _, r := range rows {
+		if r.Y < 0 || r.Y > 450_000 || r.L < 0 || r.L > 255 || r.T < 1 || r.T > 9000 {
+			t.Errorf("%+v", r)
+		}
+		sum.Y, sum.L, sum.T = sum.Y+r.Y/500, sum.L+r.L/500, sum.T+r.T/500
+	}
+	if got := fmt.Sprintf("%.0f %.1f %.1f", sum.Y, sum.L, sum.T); got != "185717 68.1 1259.6" {
+		t.Errorf("means %s", got)
+	}
+}
+
 // TestParquetTypes reads integers and floating-point numbers of all widths, beside
 // structures, in pages of both versions that end at different rows.
 func TestParquetTypes(t *testing.T) {

@@ -200,7 +200,7 @@ func TestCompact(t *testing.T) {
 		"\x1a\xf5\x10" + "abcdefghijklmnop\x00", // a set of 16 integers
 		"\x1c\x15\x01\x00\x00",                  // a structure
 		"\x19\x1c\x00\x00",                      // a list of one structure
-		strings.Repeat("\x1c", maxNested) + strings.Repeat("\x00", maxNested+1),
+		strings.Repeat("\x1c", 32) + strings.Repeat("\x00", 33),
 	} {
 		c := compact{text: []byte(good)}
 		if c.structure(0); c.broken || len(c.text) > 0 {
@@ -216,7 +216,7 @@ func TestCompact(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"", "\x13", "\x15", "\x15\x80", "\x05", "\x171234567", "\x18\x04abc", "\x18", "\x19", "\x19\xf5", "\x19\x45abc\x00", "\x1b\x00", "\x1d\x00",
-		strings.Repeat("\x1c", maxNested+1) + strings.Repeat("\x00", maxNested+2),
+		strings.Repeat("\x1c", 33) + strings.Repeat("\x00", 34),
 	} {
 		c := compact{text: []byte(bad)}
 		if c.structure(0); !c.broken {
