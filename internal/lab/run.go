@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -199,6 +200,9 @@ func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) 
 	if err := r.advance(ctx); err != nil {
 		return nil, err
 	}
+	if len(r.flows) >= manyFlows {
+		runtime.GC()
+	}
 	if record != nil {
 		if err := record.End(); err != nil {
 			return nil, err
@@ -218,6 +222,10 @@ func (j *Job) run(ctx context.Context, flows, links io.Writer, record Recorder) 
 	maps.Copy(result.Metrics, r.reported)
 	return result, writeFlows(flows, r)
 }
+
+// manyFlows is the number of flows from which a run frees the simulator's state before it computes
+// metrics, whose lists would otherwise extend the heap.
+const manyFlows = 100_000
 
 // A running is the state of a run.
 type running struct {
