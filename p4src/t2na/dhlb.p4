@@ -451,7 +451,7 @@ control LbIngress(inout headers_t hdr, inout ingress_metadata_t meta,
         meta.d = d;
     }
 
-    // Table 1, with ranges that include their lower bounds: 256 is full.
+    // Table 1, with lower bounds included: 256 is full.
     table degree {
         key = {
             meta.load: range;

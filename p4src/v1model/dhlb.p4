@@ -327,7 +327,7 @@ control LbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.d = d;
     }
 
-    // Table 1, with ranges that include their lower bounds: 200Mbps carry 25600 bytes in delta.
+    // Table 1, with lower bounds included: 200Mbps carry 25600 bytes in delta.
     table degree {
         key = {
             meta.sent_there: range;
