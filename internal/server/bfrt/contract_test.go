@@ -288,6 +288,18 @@ func TestPortTables(t *testing.T) {
 			t.Errorf("%s has %d rows, want %d", table, n, want)
 		}
 	}
+	ports := map[string][]uint64{}
+	for _, table := range []string{"$PORT_STR_INFO", "$PORT_HDL_INFO"} {
+		list, err := r.read(everywhere, r.entry(table, nil, nil))
+		r.must(err)
+		for _, e := range list {
+			ports[table] = append(ports[table], r.values(table, e.GetData(), "$DEV_PORT")...)
+		}
+		slices.Sort(ports[table])
+	}
+	if names, handles := ports["$PORT_STR_INFO"], ports["$PORT_HDL_INFO"]; names[0] != 0 || names[255] != 3*128+63 || !slices.Equal(names, handles) {
+		t.Errorf("names of ports %v, connectors and channels of ports %v", names, handles)
+	}
 	if got := r.values("$PORT_STAT", r.get(everywhere, "$PORT_STAT", r.key("$PORT_STAT", 3*128+1)), "$FramesReceivedOK"); !slices.Equal(got, []uint64{0}) {
 		t.Errorf("an unused port received %v packets", got)
 	}
