@@ -257,6 +257,29 @@ func TestPruneStopsAtErrors(t *testing.T) {
 	}
 }
 
+// Prune removes a damaged run although an experiment needs it, and keeps the others: a damaged
+// run has to be executed again.
+func TestPruneDamaged(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	keys := pruneStore(t, s)
+	needed := map[string]bool{}
+	for _, k := range keys {
+		needed[k] = true
+	}
+	if err := s.PutText(t.Context(), runName(keys[0]), []byte("p4lb-ru")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Prune(t.Context(), needed, map[string]bool{"first": true, "second": true, "third": true}, false, false, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	left := objects(t, s)
+	for i, k := range keys {
+		if left[runName(k)] != (i > 0) {
+			t.Errorf("run %d is left: %v", i, left[runName(k)])
+		}
+	}
+}
+
 // Prune with keep names each candidate and removes nothing. Objects in runs that
 // have no key are removed, other names of the store stay.
 func TestPruneNames(t *testing.T) {
