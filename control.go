@@ -387,14 +387,7 @@ func (c *Control) Registers(name string) ([]uint64, error) {
 
 // SetRegister sets a cell of a register.
 func (c *Control) SetRegister(name string, index int, value uint64) error {
-	name, err := c.register(name)
-	if err != nil {
-		return err
-	}
-	if _, width, err := c.sw.Registers().Info(name); err == nil && width < 64 && value>>width != 0 {
-		return fmt.Errorf("register %s: %d does not fit into %d bits", name, value, width)
-	}
-	return c.sw.Registers().Write(name, index, new(big.Int).SetUint64(value))
+	return c.SetBigRegister(name, index, new(big.Int).SetUint64(value))
 }
 
 // BigRegister returns a cell of a register of any width.
@@ -425,8 +418,10 @@ func (c *Control) SetBigRegister(name string, index int, value *big.Int) error {
 	switch {
 	case err != nil:
 		return err
-	case value == nil || value.Sign() < 0 || value.BitLen() > width:
+	case value == nil || value.Sign() < 0:
 		return fmt.Errorf("register %s: %v does not fit into %d bits: want a number from 0", name, value, width)
+	case value.BitLen() > width:
+		return fmt.Errorf("register %s: %v does not fit into %d bits", name, value, width)
 	}
 	return c.sw.Registers().Write(name, index, value)
 }
