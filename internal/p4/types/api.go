@@ -101,8 +101,7 @@ type (
 	Extern struct {
 		Named
 		Decl    *syntax.ExternDecl
-		Params  []*TypeParam // as declared
-		Methods []*Method    // includes constructors; type arguments are already substituted
+		Methods []*Method // includes constructors; type arguments are already substituted
 
 		index map[string][]*Method // methods by name, if there are many
 	}

@@ -226,7 +226,7 @@ func (c *checker) knownWithData(e syntax.Expr) bool {
 	case *syntax.SelectorExpr:
 		return c.knownWithData(x.X)
 	case *syntax.SliceExpr:
-		return c.knownWithData(x.X)
+		return c.knownWithData(x.X) && c.knownWithData(x.Lo)
 	}
 	return false
 }

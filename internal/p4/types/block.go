@@ -129,7 +129,6 @@ func (c *checker) controlDecl(d *syntax.ControlDecl) {
 			c.env.place = inApply
 			c.annotations(d.Body.Annotations)
 			c.block(func() { c.stmts(d.Body.Stmts) })
-			c.env.place = nowhere
 		}
 	})
 }

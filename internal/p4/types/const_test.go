@@ -47,6 +47,8 @@ func TestFoldBinary(t *testing.T) {
 		{syntax.Div, "17", "5", Int, "3"},
 		{syntax.Mod, "17", "5", Int, "2"},
 		{syntax.Div, "255", "16", u(8), "15"},
+		{syntax.Div, "0", "5", Int, "0"},
+		{syntax.Mod, "0", "5", Int, "0"},
 	}
 	for _, tt := range tests {
 		got, err := foldBinary(tt.op, num(t, tt.x), num(t, tt.y), tt.typ)
@@ -84,6 +86,33 @@ func TestFoldErrors(t *testing.T) {
 	}
 }
 
+// A number of type int has up to 65,537 bits.
+func TestFoldLimit(t *testing.T) {
+	largest := new(big.Int).Sub(pow2(65537), one)
+	half := pow2(32768) // 32,769 bits
+	tests := []struct {
+		op   syntax.Operator
+		x, y *big.Int
+		ok   bool
+	}{
+		{syntax.Add, largest, zero, true},
+		{syntax.Add, largest, one, false},
+		{syntax.Sub, new(big.Int).Neg(largest), one, false},
+		{syntax.Mul, half, pow2(32767), true},
+		{syntax.Mul, half, half, false},
+		{syntax.Shl, one, big.NewInt(65536), true},
+		{syntax.Shl, one, big.NewInt(65537), false},
+		{syntax.Shl, big.NewInt(3), big.NewInt(65535), true},
+		{syntax.Shl, big.NewInt(3), big.NewInt(65536), false},
+	}
+	for _, tt := range tests {
+		got := Fold(tt.op, tt.x, tt.y, Int, Int)
+		if (got != nil) != tt.ok {
+			t.Errorf("%s of numbers with %d and %d bits: folded %v, want %v", tt.op, tt.x.BitLen(), tt.y.BitLen(), got != nil, tt.ok)
+		}
+	}
+}
+
 func TestFoldShift(t *testing.T) {
 	tests := []struct {
 		op   syntax.Operator
@@ -100,6 +129,9 @@ func TestFoldShift(t *testing.T) {
 		{syntax.Shr, "-128", "100", s(8), "-1"},
 		{syntax.Shr, "-5", "1", Int, "-3"},
 		{syntax.Shr, "5", "0xffffffffffffffffffff", u(8), "0"},
+		{syntax.Shr, "5", "0xffffffffffffffffffff", Int, "0"},
+		{syntax.Shr, "-5", "0xffffffffffffffffffff", Int, "-1"},
+		{syntax.Shl, "5", "0xffffffffffffffffffff", u(8), "0"},
 	}
 	for _, tt := range tests {
 		got, err := foldShift(tt.op, num(t, tt.x), num(t, tt.n), tt.typ)

@@ -153,11 +153,7 @@ func openParams(t Type) []*TypeParam {
 func (c *checker) blockConstructors(t Type, decl syntax.Node) []candidate {
 	_, pkg := t.(*Package)
 	cands := []candidate{{sig: ctorOf(t), vars: openParams(t), typ: t, open: !pkg}}
-	o := c.info.Defs[decl]
-	if o == nil || o.next == nil {
-		return cands
-	}
-	for o = o.next; o != nil; o = o.next {
+	for o := c.info.Defs[decl].next; o != nil; o = o.next {
 		u := o.Type
 		if args := argsOf(t); !unspecialized(t) && len(args) > 0 {
 			if len(paramsOf(u)) != len(args) {

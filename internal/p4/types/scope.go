@@ -102,8 +102,7 @@ func (c *checker) block(f func()) {
 	c.pop()
 }
 
-// A scope holds the names of one block. Most blocks declare few names, so the names
-// are in a list until there are many.
+// A scope holds the names of one block.
 type scope struct {
 	parent *scope
 	names  map[string]*Object
@@ -422,8 +421,8 @@ const maxShow = 60
 // show returns the text of an expression for messages, shortened if necessary.
 func show(e syntax.Expr) string {
 	s := syntax.Head(e, maxShow)
-	if i := strings.IndexByte(s, '\n'); i >= 0 {
-		s = s[:i] + "..."
+	if line, _, more := strings.Cut(s, "\n"); more {
+		s = line + "..."
 	}
 	if len(s) > maxShow {
 		s = strings.ToValidUTF8(s[:maxShow-3], "") + "..."

@@ -233,7 +233,7 @@ func (c *checker) externDecl(d *syntax.ExternDecl) {
 	env := c.env
 	env.owner, env.apply = o, d.Name
 	c.within(env, func() {
-		x.Params = c.generics(&x.Named, x, d.TypeParams)
+		c.generics(&x.Named, x, d.TypeParams)
 		for _, m := range d.Methods {
 			x.Methods = append(x.Methods, c.method(x, m))
 		}

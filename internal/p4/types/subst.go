@@ -169,7 +169,7 @@ func (g *generic) shell(args []Type) Type {
 	case *Struct:
 		return &Struct{Named: n, Kind: t.Kind, Decl: t.Decl}
 	case *Extern:
-		return &Extern{Named: n, Decl: t.Decl, Params: t.Params}
+		return &Extern{Named: n, Decl: t.Decl}
 	case *Parser:
 		return &Parser{Block: Block{Named: n}, Decl: t.Decl}
 	case *Control:

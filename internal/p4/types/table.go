@@ -35,13 +35,10 @@ func (c *checker) tableDecl(d *syntax.TableDecl) {
 		t.key()
 		t.actionList()
 		seen := map[string]bool{}
-		if t.decl.Key != nil {
-			seen["key"] = true
-		}
 		for _, p := range t.decl.Props {
 			c.annotations(p.Annotations)
 			name := p.Name.Value
-			if seen[name] || name == "actions" || name == "entries" || name == "key" {
+			if seen[name] {
 				c.errorf(p.Name.Pos(), "table %s has the property %s twice", t.decl.Name.Value, name)
 				continue
 			}
