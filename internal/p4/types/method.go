@@ -242,7 +242,6 @@ func (c *checker) callApply(e *syntax.CallExpr, f *syntax.SelectorExpr, x TypeAn
 		return nil, invalid
 	}
 	call.Kind = ApplyCall
-	call.Result = Void
 	if !x.IsType {
 		call.Callee = c.instanceOf(f.X)
 	}

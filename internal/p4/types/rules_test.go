@@ -1,6 +1,7 @@
 package types
 
 import (
+	"math/big"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -260,6 +261,17 @@ func TestMessages(t *testing.T) {
 		// The variable of a for loop takes elements that can be cast to its type.
 		{"bit<16> f(in bit<8>[2] a) { bit<16> s = 0; for (bit<16> i in a) { s = s + i; } return s; }", ""},
 		{"bool f(in bit<8>[2] a) { bool s = false; for (bool i in a) { s = i; } return s; }", "1:47: i has type bool, but the elements of a have type bit<8>"},
+		// Strings are joined with ++, and + takes numbers.
+		{"const string a = \"a\" + \"b\";", "1:18: strings are joined with ++"},
+		{"const string a = \"a\" + 1;", "1:18: + needs numbers, but \"a\" has type string"},
+		{"const string a = 1 + \"b\";", "1:18: + needs numbers, but \"b\" has type string"},
+		// Type arguments are inferred only from instances of the same declaration.
+		{"extern a<T> { }\nextern b<T> { }\nextern void f<T>(a<T> x);\ncontrol c(b<bit<8>> y, a<bit<8>> z) { apply { f(z);\nf(y); } }",
+			"5:1: the type argument T of f cannot be inferred from the arguments; write f<...>(...)"},
+		{"extern a<T> { }\nextern void f<T>(a<T> x);\ncontrol c(bit<8> y) { apply {\nf(y); } }",
+			"4:1: the type argument T of f cannot be inferred from the arguments; write f<...>(...)"},
+		{"package p<T>();\npackage q<T>();\npackage m<T>(p<T> x);\np<bit<8>>() a;\nq<bit<8>>() b;\nm(a) c;\nm(b) d;",
+			"7:1: the type argument T of m cannot be inferred from the arguments; write m<...>(...)"},
 		// An inout argument is read and then written.
 		{"void g(inout bit<8> x) { }\nbit<8> f() {\nbit<8> v;\ng(v);\nreturn v; }", "4:3: warning: v is read before anything is written to it"},
 		{"void g(out bit<8> x) { x = 1; }\nbit<8> f() {\nbit<8> v;\ng(v);\nreturn v; }", ""},
@@ -337,6 +349,29 @@ func TestCostOfInstances(t *testing.T) {
 	for args, want := range map[int]int{0: 2, 1: 1, 2: 0, 3: 0} {
 		if got := leftOut(method(2).Type, make([]*syntax.Arg, args)); got != want {
 			t.Errorf("%d arguments leave out %d of 2 parameters, want %d", args, got, want)
+		}
+	}
+}
+
+// Comparisons, && and ||, and ?: with constant operands have constant values.
+func TestConstantsOfConditions(t *testing.T) {
+	_, info := program(t, `
+		const bool a = true && false;
+		const bool b = true && true;
+		const bool c = false || false;
+		const bool d = false || true;
+		const bool e = false && true;
+		const bool f = true || false;
+		const bool g = 8w3 < 4 && 8w3 >= 3;
+		const bool h = 8w3 > 3;
+		const bit<8> i = true ? 1 : 2;
+		const bit<8> j = false ? 1 : 2;
+		const bit<8> k = 3 == 4 ? 8w1 : 2;`)
+	for name, want := range map[string]Value{
+		"a": false, "b": true, "c": false, "d": true, "e": false, "f": true, "g": true, "h": false, "i": big.NewInt(1), "j": big.NewInt(2), "k": big.NewInt(2),
+	} {
+		if o := info.Top[name]; o.Value == nil || !EqualValues(o.Value, want) {
+			t.Errorf("%s is %v, want %v", name, o.Value, want)
 		}
 	}
 }
