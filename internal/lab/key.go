@@ -17,7 +17,7 @@ import (
 // resultVersion is raised by every change to results of runs: in the simulator, the switches, a
 // model or the metrics. It is part of every key, so results of an older binary are not reused.
 // TestResultVersion fails if recorded runs differ although the version is the same.
-const resultVersion = 9
+const resultVersion = 10
 
 // Key returns the digest of everything that determines the result of a run. Runs with
 // the same key have the same bytes on any machine. The key covers the contents of files

@@ -28,8 +28,8 @@ type Model struct {
 	// Cells is the number of cells of each register of the program. The model returns 0
 	// for cells that it does not keep.
 	Cells map[string]int
-	// AtOnce makes the signal queue use the current queue lengths in bytes, and
-	// makes load registers count packets on arrival.
+	// AtOnce makes signals of queue lengths use the current bytes, and makes load registers count
+	// packets on arrival.
 	AtOnce bool
 	// Extend, if not nil, handles the data packets of a scheme that is more than the Config
 	// describes.
@@ -103,10 +103,12 @@ func (s *Switch) LoadModel(o Model, t Tables) error {
 	return s.SetTables(t)
 }
 
-// queueNow returns the bytes in a port's queue, relative to its scaled limit.
+// queueNow returns the bytes in a port's queue, relative to its scaled limit. Schemes that compute
+// times from the rates of ports get the bytes themselves.
 func (e *native) queueNow(port int, to model.Flow) uint32 {
 	o := e.s.ports[port]
-	n := o.occupied()
+	timed := e.o.Signal == "drain" || e.o.Choice == "ordered"
+	n := o.occupied(!timed)
 	if !e.o.Onward || o.peer == nil || o.peer.sw == nil {
 		return n
 	}
@@ -115,7 +117,11 @@ func (e *native) queueNow(port int, to model.Flow) uint32 {
 		return n
 	}
 	if w, ok := longest(next.look.routes, to.Dst); ok && w.group == 0 && w.port >= 0 {
-		n += o.peer.sw.ports[w.port].occupied()
+		next := o.peer.sw.ports[w.port]
+		if !timed {
+			return n + next.occupied(true)
+		}
+		n += uint32(float64(next.occupied(false)) * float64(o.rate) / float64(next.rate)) // in the time of o
 	}
 	return n
 }

@@ -227,14 +227,14 @@ func (o *Port) waiting() uint32 {
 	return n
 }
 
-// occupied returns the number of waiting bytes relative to the scaled limit of the queue. With
-// Options.UntilSent it includes the packet being sent.
-func (o *Port) occupied() uint32 {
+// occupied returns the number of waiting bytes, or this number relative to the scaled limit of the
+// queue. With Options.UntilSent it includes the packet being sent.
+func (o *Port) occupied(relative bool) uint32 {
 	n := o.waiting()
 	if o.net.opts.UntilSent && o.free > o.net.now {
 		n += uint32(o.sending)
 	}
-	if o.rateShare != 1 {
+	if relative && o.rateShare != 1 {
 		n = uint32(float32(n) / o.rateShare)
 	}
 	return n

@@ -199,3 +199,43 @@ func TestRED(t *testing.T) {
 		}
 	}
 }
+
+// TestQueuesOfSlowLinks: a model that reads queues gets lengths relative to their scaled limits, but
+// a scheme that computes times from the rates of ports gets bytes, and the bytes of the next switch
+// in the time of its own port.
+func TestQueuesOfSlowLinks(t *testing.T) {
+	n := newNetwork(t, fabric.LeafSpine{Leaves: 2, Spines: 2, Hosts: 1}, hashing, Options{Scaled: true})
+	leaf, spine := n.Switch("l1"), n.Switch("s1")
+	var own, next *Port
+	for _, l := range n.Links() {
+		switch {
+		case l.A.sw == leaf && l.B.sw == spine:
+			own = l.A
+		case l.A.sw == n.Switch("l2") && l.B.sw == spine:
+			next = l.B
+			if err := l.SetRate(fabric.Rate(own.rate / 4)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	own.bytes, next.bytes = 1000, 3000
+	to := model.Flow{Dst: n.Host("h2").IP}
+	for _, c := range []struct {
+		signal, choice string
+		own, next      uint32 // lengths of l1's port and of the spine's slow one
+		sum            uint32
+	}{
+		{"queue", "sampled", 1000, 12000, 13000},
+		{"occupancy", "least", 1000, 12000, 13000},
+		{"drain", "least", 1000, 3000, 13000}, // the slow port needs the time of 12,000 bytes
+		{"queue", "ordered", 1000, 3000, 13000},
+	} {
+		config := model.Config{Signal: c.signal, Choice: c.choice}
+		at := func(o *Port, onward bool) uint32 {
+			return (&native{s: o.sw, o: Model{Config: config, Onward: onward}}).queueNow(o.Number, to)
+		}
+		if a, b, sum := at(own, false), at(next, false), at(own, true); a != c.own || b != c.next || sum != c.sum {
+			t.Errorf("%s %s: %d, %d and together %d bytes, want %d, %d and %d", c.signal, c.choice, a, b, sum, c.own, c.next, c.sum)
+		}
+	}
+}

@@ -119,7 +119,7 @@ func (c *qdaps) lane(p *pass, slot int, expected Time) lane {
 		return l
 	}
 	left := expected.signed(p.now) // time until the last packet has left
-	l.load = int64(l.len)
+	l.load = int64(c.signal.cost(p, slot))
 	l.qualifies = p.held < 0 || left <= 0 || int64(l.delay) > left // Eq. 2
 	return l
 }
@@ -127,7 +127,13 @@ func (c *qdaps) lane(p *pass, slot int, expected Time) lane {
 // queueing returns QD of Eq. 1, M(l+1)/C. M/C is the port's service time.
 func (q *queue) queueing(p *pass, slot int) (uint32, Time) {
 	length := q.queue(p, slot)
-	return length, Time(uint64(length+1) * uint64(q.ports[q.port(p, slot)].Service) >> 16)
+	port := q.port(p, slot)
+	service := uint64(q.ports[port].Service)
+	if q.cfg.QueueNow != nil && !q.tofino() {
+		frame := uint64(q.cfg.Frame)
+		return length, Time((uint64(q.cfg.QueueNow(port, p.Flow)) + frame) * service / frame >> 16)
+	}
+	return length, Time(uint64(length+1) * service >> 16)
 }
 
 // join adds a packet to the queue length of a port at once. Egress writes the exact length when a

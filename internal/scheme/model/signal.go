@@ -77,30 +77,49 @@ type queue struct {
 	len [512]uint32
 }
 
-func (q *queue) cost(p *pass, slot int) uint32 { return q.queue(p, slot) }
-
-// queue returns the length of a path's queue as far as the switch knows it.
-func (q *queue) queue(p *pass, slot int) uint32 {
-	if q.cfg.QueueNow != nil {
+// cost returns the length of a path's queue for comparisons: in bytes if the switch knows the
+// queue's bytes now.
+func (q *queue) cost(p *pass, slot int) uint32 {
+	if q.cfg.QueueNow != nil && !q.timed() {
 		return q.cfg.QueueNow(q.port(p, slot), p.Flow)
 	}
-	return q.len[q.port(p, slot)]
+	return q.queue(p, slot)
+}
+
+// queue returns the length of a path's queue as far as the switch knows it, in the unit of reports.
+func (q *queue) queue(p *pass, slot int) uint32 {
+	port := q.port(p, slot)
+	if q.cfg.QueueNow == nil {
+		return q.len[port]
+	}
+	unit := q.cfg.Frame
+	if q.tofino() {
+		unit = q.cfg.Hardware.Cell
+	}
+	return q.measured((int(q.cfg.QueueNow(port, p.Flow)) + unit - 1) / unit)
 }
 
 // weight returns the free space of the queue. It is at least 1, because a full queue also drains.
 func (q *queue) weight(p *pass, slot int) uint32 {
-	return max(1, q.cfg.QCap-min(q.cfg.QCap, q.cost(p, slot)))
+	whole := q.cfg.QCap
+	if q.cfg.QueueNow != nil {
+		whole *= uint32(q.cfg.Frame)
+	}
+	return max(1, whole-min(whole, q.cost(p, slot)))
 }
 
 func (q *queue) egress(d Departure, now Time) (Report, bool) {
 	return Report{Port: d.Port, Len: q.measured(d.Left)}, q.cfg.Direct || q.cfg.Ghost || q.due(d.Port, q.cfg.Tb, now)
 }
 
+// timed reports whether the switch compares times instead of lengths.
+func (q *queue) timed() bool { return q.tofino() && q.cfg.Choice == "ordered" }
+
 // measured returns the reported value of a length. For QDAPS, hardware converts cells
 // to times with the power of 2 that is nearest to the cells that a link sends in 1024
 // ns.
 func (q *queue) measured(length int) uint32 {
-	if q.tofino() && q.cfg.Choice == "ordered" {
+	if q.timed() {
 		cells := float64(q.cfg.Link) * 1024 / 8e9 / float64(q.cfg.Hardware.Cell)
 		length >>= max(0, int(math.Round(math.Log2(cells))))
 	}
@@ -154,7 +173,7 @@ func (o *occupancy) cost(p *pass, slot int) uint32 {
 	g := uint32(0)
 	switch {
 	case o.cfg.QueueNow != nil:
-		g = o.gradeNow(port, p.Flow)
+		g = o.gradeNow(p, port)
 	case o.tofino():
 		return length
 	case o.drain:
@@ -168,25 +187,38 @@ func (o *occupancy) cost(p *pass, slot int) uint32 {
 	return g
 }
 
-// gradeNow returns the grade of the bytes in a port's queue now. Unlike the programs' counts of
-// waiting packets, it distinguishes an idle port from one that sends its last packet.
-func (o *occupancy) gradeNow(port int, f Flow) (grade uint32) {
-	bytes := uint64(o.cfg.QueueNow(port, f)) * 100
+// gradeNow returns the grade of the bytes in a port's queue now, or of the time until the port has
+// sent them and one more packet. Unlike the programs' counts of waiting packets, the bytes
+// distinguish an idle port from one that sends its last packet.
+func (o *occupancy) gradeNow(p *pass, port int) (grade uint32) {
+	bytes := uint64(o.cfg.QueueNow(port, p.Flow))
+	frame, service, fastest := uint64(0), uint64(1), uint64(1)
+	if o.drain {
+		frame, service, fastest = uint64(o.cfg.Frame), uint64(o.ports[port].Service), o.fastest(p)
+	}
+	wait := (bytes + frame) * service * 100
 	for _, share := range o.cfg.Grades {
-		if bytes >= uint64(share)*uint64(o.cfg.QCap)*uint64(o.cfg.Frame) {
+		from := uint64(share)*uint64(o.cfg.QCap)*uint64(o.cfg.Frame) + frame*100
+		if wait >= from*fastest {
 			grade++
 		}
 	}
 	return grade
 }
 
-// wait returns the grade of the time until a port has sent one more packet. It is the grade of the
-// queue with which the fastest port of the group takes this time.
-func (o *occupancy) wait(p *pass, port int, length uint32) (grade uint32) {
+// fastest returns the least service time of the group's ports.
+func (o *occupancy) fastest(p *pass) uint64 {
 	fastest := uint64(math.MaxUint64)
 	for slot := range p.n {
 		fastest = min(fastest, uint64(o.ports[o.port(p, slot)].Service))
 	}
+	return fastest
+}
+
+// wait returns the grade of the time until a port has sent one more packet. It is the grade of the
+// queue with which the fastest port of the group takes this time.
+func (o *occupancy) wait(p *pass, port int, length uint32) (grade uint32) {
+	fastest := o.fastest(p)
 	wait := (uint64(length) + 1) * uint64(o.ports[port].Service)
 	for _, from := range o.grades {
 		if wait >= fastest*(uint64(from)+1) {

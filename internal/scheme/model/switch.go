@@ -43,9 +43,9 @@ type Variant struct {
 	// remembered path.
 	MemoryFirst bool
 	// QueueNow returns the current length of a port's queue for a packet of a
-	// flow in bytes. The signals queue and occupancy use it instead of reports unless it is nil.
+	// flow in bytes. The signals of queue lengths use it instead of reports unless it is nil.
 	QueueNow func(port int, f Flow) uint32
-	// Frame is the length of a full packet, for grades of lengths from QueueNow.
+	// Frame is the length of a full packet, for lengths from QueueNow in packets.
 	Frame int
 	// LoadNow counts a packet in the load of a port when it arrives (see Arrived),
 	// not when it leaves. The load of an overloaded port can then exceed the port's

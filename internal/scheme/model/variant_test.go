@@ -195,3 +195,110 @@ func TestGradesNow(t *testing.T) {
 		}
 	}
 }
+
+// TestDrainNow: if a switch reads queues, signal drain grades the time until a port has sent its
+// queue and one more packet, relative to the fastest port. An idle slow port is then worse than a
+// fast port with a short queue, and better than one with a long queue.
+func TestDrainNow(t *testing.T) {
+	const frame = 1500
+	lengths := map[int]uint32{}
+	m, err := model.New(model.Config{
+		Granularity: "packet", Signal: "drain", Choice: "least", Paths: 2, Edge: true, Direct: true,
+		Params:  model.Params{QCap: 100, Grades: [3]uint32{2, 10, 20}},
+		Variant: model.Variant{QueueNow: func(port int, _ model.Flow) uint32 { return lengths[port] }, Frame: frame},
+		Random:  func(lo, _ uint64) uint64 { return lo },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.SetGroup(0, model.Group{Ports: []int{1, 2}})
+	m.SetPort(1, model.Port{Service: 4 << 16}) // a quarter of the rate
+	m.SetPort(2, model.Port{Service: 1 << 16})
+	for _, c := range []struct {
+		slow, fast uint32 // packets in the queues
+		want       int    // slot
+	}{
+		{0, 1, 1},  // 4 and 2 packets of the fast port: grades 1 and 0
+		{0, 9, 0},  // 4 and 10, which begins grade 2 at 11: both grade 1
+		{0, 10, 0}, // 4 and 11: grades 1 and 2
+		{2, 9, 1},  // 12 and 10: grades 2 and 1
+		{4, 20, 0}, // 20 and 21: grades 2 and 3
+		{5, 19, 1}, // 24 and 20: grades 3 and 2
+	} {
+		lengths[1], lengths[2] = c.slow*frame, c.fast*frame
+		if r := m.Ingress(&model.Packet{Flow: model.Flow{Src: 1, Dst: 2}}, 1); r.Slot != c.want {
+			t.Errorf("%d packets at the slow port and %d at the fast one: path %d, want %d", c.slow, c.fast, r.Slot, c.want)
+		}
+	}
+}
+
+// TestWeightNow: if a switch reads queues, the weight of a path is the free space of its queue.
+func TestWeightNow(t *testing.T) {
+	lengths := map[int]uint32{1: 0, 2: 75_000, 3: 150_000} // of queues of 150,000 bytes
+	r := rand.New(rand.NewPCG(1, 2))
+	m, err := model.New(model.Config{
+		Granularity: "packet", Signal: "queue", Choice: "grid", Paths: 3, Edge: true, Direct: true,
+		Params:  model.Params{QCap: 100},
+		Variant: model.Variant{QueueNow: func(port int, _ model.Flow) uint32 { return lengths[port] }, Frame: 1500},
+		Random:  func(lo, hi uint64) uint64 { return lo + r.Uint64N(hi-lo+1) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.SetGroup(0, model.Group{Ports: []int{1, 2, 3}})
+	var taken [3]int
+	for range 3000 {
+		taken[m.Ingress(&model.Packet{Flow: model.Flow{Src: 1, Dst: 2}}, 1).Slot]++
+	}
+	if taken[0] < 1900 || taken[0] > 2100 || taken[2] > 5 {
+		t.Errorf("an empty, a half full and a full queue: %v of 3000 packets, want about 2000, 1000 and 0", taken)
+	}
+}
+
+// TestOrderNow: if a switch reads queues, QDAPS computes waiting times from their packets or cells.
+// A flow goes over to a shorter queue as soon as its packet leaves there after its last one.
+func TestOrderNow(t *testing.T) {
+	const frame = 1500
+	for _, c := range []struct {
+		name     string
+		hardware *model.Hardware
+		tick     model.Time
+		at       model.Time // in ticks after the first packet
+		want     int
+	}{
+		// 21 packets take 21 us, 11 packets 11.
+		{"v1model", nil, 1, 10, 0},
+		{"v1model", nil, 1, 11, 1},
+		// At 12.5 Gbit/s a tick of 1024 ns sends 20 cells, of which the program makes 16.
+		// 375 cells take 23 ticks, 188 cells 11.
+		{"tna", &model.Hardware{Cell: 80}, 1 << 16, 12, 0},
+		{"tna", &model.Hardware{Cell: 80}, 1 << 16, 13, 1},
+	} {
+		lengths := map[int]uint32{1: 20 * frame, 2: 30 * frame}
+		draws := uint64(0)
+		m, err := model.New(model.Config{
+			Granularity: "packet", Signal: "queue", Choice: "ordered", Paths: 2, Edge: true, Direct: true,
+			Params:  model.Params{QCap: 100, D: 2, Link: 12.5e9, Hardware: c.hardware},
+			Variant: model.Variant{QueueNow: func(port int, _ model.Flow) uint32 { return lengths[port] }, Frame: frame},
+			Random: func(lo, hi uint64) uint64 {
+				draws++
+				return lo + draws%2*(hi-lo)
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.SetGroup(0, model.Group{Ports: []int{1, 2}})
+		m.SetPort(1, model.Port{Service: 1 << 16})
+		m.SetPort(2, model.Port{Service: 1 << 16})
+		const start = 1000
+		take := func(now model.Time) int {
+			return m.Ingress(&model.Packet{Flow: model.Flow{Src: 1, Dst: 2}}, now*c.tick).Slot
+		}
+		first := take(start)
+		lengths[2] = 10 * frame
+		if got := take(start + c.at); first != 0 || got != c.want {
+			t.Errorf("%s: paths %d and, after %d ticks, %d: want 0 and %d", c.name, first, c.at, got, c.want)
+		}
+	}
+}
