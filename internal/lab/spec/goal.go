@@ -316,6 +316,9 @@ func pause(f *Flow) time.Duration {
 func Goal(flows []Flow, t *fabric.Topology) ([]byte, error) {
 	texts := make([]bytes.Buffer, t.NICs())
 	for i, f := range flows {
+		if f.Service > 0 {
+			return nil, fmt.Errorf("flow %d: a schedule has no services", i+1)
+		}
 		if delay := pause(&f); f.Compute || delay > 0 {
 			fmt.Fprintf(&texts[f.Src], "c%d: calc %d\n", i, delay.Nanoseconds())
 		}

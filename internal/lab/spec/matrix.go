@@ -291,7 +291,9 @@ func Matrix(flows []Flow, t *fabric.Topology) ([]byte, error) {
 		w := f.Waits
 		switch {
 		case f.Compute:
-			return nil, fmt.Errorf("flow %d: a connection matrix has no computations: want format list or goal", i+1)
+			return nil, fmt.Errorf("flow %d: a connection matrix has no computations", i+1)
+		case f.Service > 0:
+			return nil, fmt.Errorf("flow %d: a connection matrix has no services", i+1)
 		case f.Start%time.Microsecond != 0 && w == nil:
 			return nil, fmt.Errorf("flow %d: start %v: a connection matrix has whole microseconds", i+1, f.Start)
 		case w == nil:

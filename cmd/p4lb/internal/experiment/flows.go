@@ -29,9 +29,9 @@ func newLabFlows(c *cli.Console) *cobra.Command {
 
 The first load determines the flows. A connection matrix can contain neither
 computations nor delays, and each connection can start only one set of others. A
-schedule can only contain dependencies within a rank. It is an error if a format cannot
-express the flows. Experiments can also read .cm and .goal files, Chakra traces
-(trace.*.et) and SimAI workloads as flow lists.`,
+schedule can only contain dependencies within a rank. Only a list can contain services.
+Experiments can also read .cm and .goal files, Chakra traces (trace.*.et) and SimAI
+workloads as flow lists.`,
 		Example: `  p4lb lab flows training.yaml --format cm > training.cm
   p4lb lab flows training.yaml --of slow-spine --format goal > training.goal`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,11 +81,22 @@ func flowText(x *spec.Experiment, of, format string, seed uint64, read spec.Read
 	if len(flows) == 0 {
 		return nil, errors.New("no flow begins: want a longer duration")
 	}
-	switch format {
-	case "cm":
-		return spec.Matrix(flows, t)
-	case "goal":
-		return spec.Goal(flows, t)
+	write := func(format string) ([]byte, error) {
+		switch format {
+		case "cm":
+			return spec.Matrix(flows, t)
+		case "goal":
+			return spec.Goal(flows, t)
+		}
+		return spec.FlowList(flows, t), nil
 	}
-	return spec.FlowList(flows, t), nil
+	text, err := write(format)
+	if err == nil {
+		return text, nil
+	}
+	able := slices.DeleteFunc(slices.Clone(flowFormats), func(other string) bool {
+		_, err := write(other)
+		return err != nil
+	})
+	return nil, fmt.Errorf("%w: want --format %s", err, strings.Join(able, " or "))
 }
