@@ -84,7 +84,8 @@ type rig struct {
 	schema  *bfrt.Schema
 }
 
-// An interposed connection lets a test answer calls instead of the switch.
+// An interposed connection lets a test answer calls instead of the switch. args is nil for
+// streams.
 type interposed struct {
 	grpc.ClientConnInterface
 	fails func(method string, args any) error
@@ -97,6 +98,15 @@ func (c *interposed) Invoke(ctx context.Context, method string, args, reply any,
 		}
 	}
 	return c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+}
+
+func (c *interposed) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if c.fails != nil {
+		if err := c.fails(method, nil); err != nil {
+			return nil, err
+		}
+	}
+	return c.ClientConnInterface.NewStream(ctx, desc, method, opts...)
 }
 
 func newRig(t *testing.T, scheme string) *rig {
@@ -273,6 +283,138 @@ func TestRegisterFaults(t *testing.T) {
 	l.conn.fails = nil
 	if err := l.session.Registers.Write(t.Context(), p, 0, 1, 1); err != nil {
 		t.Error(err)
+	}
+}
+
+// Whichever call of an access fails, the access returns its error. The next session works.
+func TestEveryCallCanFail(t *testing.T) {
+	r := newRig(t, "conga@tna")
+	ctx := t.Context()
+	at := r.plan.Switch("l1")
+	register, port := at.Pipeline.Manifest.Registers[0].Name, r.plan.Topology.Ports("l1")[0].Number
+	filters, err := r.session.Filters.List(ctx)
+	if err != nil || len(filters) == 0 {
+		t.Fatal("no filters", err)
+	}
+	read := func(s target.Session, e *p4v1.Entity) error {
+		stream, err := s.Client.Read(ctx, &p4v1.ReadRequest{Entities: []*p4v1.Entity{e}})
+		if err != nil {
+			return err
+		}
+		_, err = stream.Recv()
+		return err
+	}
+	replication := func(e *p4v1.PacketReplicationEngineEntry) *p4v1.Entity {
+		return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}}
+	}
+	replicas := func(ports ...byte) (list []*p4v1.Replica) {
+		for i, p := range ports {
+			list = append(list, &p4v1.Replica{PortKind: &p4v1.Replica_Port{Port: []byte{p}}, Instance: uint32(i + 1)})
+		}
+		return list
+	}
+	clone := replication(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: &p4v1.CloneSessionEntry{SessionId: 900, Replicas: replicas(1)}}})
+	group := func(ports ...byte) *p4v1.Entity {
+		return replication(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: 900, Replicas: replicas(ports...)}}})
+	}
+	write := func(s target.Session, kind p4v1.Update_Type, e *p4v1.Entity) error {
+		_, err := s.Client.Write(ctx, &p4v1.WriteRequest{Updates: []*p4v1.Update{{Type: kind, Entity: e}}})
+		for _, d := range status.Convert(err).Details() {
+			err = errors.New(d.(*p4v1.Error).GetMessage())
+		}
+		return err
+	}
+	for _, op := range []struct {
+		name string
+		do   func(s target.Session) error
+		undo func(s target.Session) error // restores the state before do, which may have failed
+	}{
+		{"program", func(s target.Session) error {
+			_, err := s.Client.GetForwardingPipelineConfig(ctx, &p4v1.GetForwardingPipelineConfigRequest{})
+			return err
+		}, nil},
+		{"tables", func(s target.Session) error {
+			return read(s, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{}}})
+		}, nil},
+		{"sessions", func(s target.Session) error { return read(s, clone) }, nil},
+		{"groups", func(s target.Session) error { return read(s, group()) }, nil},
+		{"insert session", func(s target.Session) error { return write(s, p4v1.Update_INSERT, clone) }, func(s target.Session) error { return write(s, p4v1.Update_DELETE, clone) }},
+		{"delete session", func(s target.Session) error {
+			if err := write(s, p4v1.Update_INSERT, clone); err != nil {
+				return err
+			}
+			return write(s, p4v1.Update_DELETE, clone)
+		}, func(s target.Session) error { return write(s, p4v1.Update_DELETE, clone) }},
+		{"few cells", func(s target.Session) error { _, err := s.Registers.Read(ctx, register, 0, 2, nil); return err }, nil},
+		{"many cells", func(s target.Session) error { _, err := s.Registers.Read(ctx, register, 0, 65, nil); return err }, nil},
+		{"write cells", func(s target.Session) error { return s.Registers.Write(ctx, register, 0, 2, 0) }, nil},
+		{"counts of ports", func(s target.Session) error { _, err := s.Registers.(registers.Meter).PortCounts(ctx); return err }, nil},
+		{"queue", func(s target.Session) error { _, _, err := s.Queues.Queue(ctx, port); return err }, nil},
+		{"set queue", func(s target.Session) error {
+			return s.Queues.SetQueue(ctx, plan.Queue{Port: port, Rate: 5000, Depth: 8})
+		}, nil},
+		{"set signal", func(s target.Session) error {
+			return s.Queues.SetQueue(ctx, plan.Queue{Port: port, Rate: 5000, Depth: 8, Signal: fabric.Signal{FEC: "fc"}})
+		}, func(s target.Session) error {
+			return s.Queues.SetQueue(ctx, plan.Queue{Port: port, Rate: 5000, Depth: 8, Signal: fabric.Signal{FEC: "rs"}})
+		}},
+		{"filters", func(s target.Session) error { _, err := s.Filters.List(ctx); return err }, nil},
+		{"set filter", func(s target.Session) error { return s.Filters.SetFilter(ctx, filters[0]) }, nil},
+	} {
+		for n := 1; ; n++ {
+			calls := 0
+			r.conn.fails = func(string, any) error {
+				if calls++; calls == n {
+					return status.Error(codes.Internal, "broken")
+				}
+				return nil
+			}
+			err := op.do(r.session.Speak(r.conn))
+			r.conn.fails = nil
+			if calls < n {
+				if err != nil || n < 2 {
+					t.Errorf("%s, after %d calls: %v", op.name, calls, err)
+				}
+				break
+			}
+			if err == nil || !strings.Contains(err.Error(), "broken") {
+				t.Errorf("%s, call %d fails: %v", op.name, n, err)
+			}
+			if op.undo != nil {
+				op.undo(r.session.Speak(r.conn))
+			}
+		}
+	}
+	// A group changes by its nodes, which a session reads first.
+	session := func() target.Session {
+		s := r.session.Speak(r.conn)
+		if err := read(s, group()); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for n := 1; ; n++ {
+		if err := write(session(), p4v1.Update_INSERT, group(1, 2)); err != nil {
+			t.Fatal(err)
+		}
+		s, calls := session(), 0
+		r.conn.fails = func(string, any) error {
+			if calls++; calls == n {
+				return status.Error(codes.Internal, "broken")
+			}
+			return nil
+		}
+		err := write(s, p4v1.Update_MODIFY, group(2, 3))
+		r.conn.fails = nil
+		if want := calls >= n; (err != nil) != want || want && !strings.Contains(err.Error(), "broken") {
+			t.Errorf("changing a group, call %d fails: %v", n, err)
+		}
+		if err := write(session(), p4v1.Update_DELETE, group()); err != nil {
+			t.Fatalf("deleting a group after call %d failed: %v", n, err)
+		}
+		if calls < n {
+			break
+		}
 	}
 }
 
