@@ -291,6 +291,7 @@ func TestDerived(t *testing.T) {
 // port or group. Without a topology it reads all.
 func TestUsedCells(t *testing.T) {
 	known := &Inspector{node: l1()}
+	single := &Inspector{node: &plan.Node{Groups: []fabric.Group{{ID: 1}}, Ports: []fabric.Port{{Number: 5}}}}
 	for _, test := range []struct {
 		in   *Inspector
 		by   manifest.Index
@@ -298,6 +299,7 @@ func TestUsedCells(t *testing.T) {
 		want int
 	}{
 		{known, manifest.ByPort, 512, 4}, {known, manifest.ByPort, 2, 2}, {known, manifest.ByGroup, 512, 4}, {known, manifest.ByPath, 512, 4 * manifest.MaxPaths}, {known, manifest.ByPath, 5, 5},
+		{single, manifest.ByPort, 512, 6}, {single, manifest.ByGroup, 512, 2}, {single, manifest.ByPath, 512, 2 * manifest.MaxPaths},
 		{known, manifest.ByFlow, 512, 512}, {known, "", 3, 3},
 		{&Inspector{node: &plan.Node{}}, manifest.ByPort, 512, 512}, {&Inspector{node: &plan.Node{}}, manifest.ByGroup, 512, 512}, {&Inspector{node: &plan.Node{}}, manifest.ByPath, 512, 512},
 	} {

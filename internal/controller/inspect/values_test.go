@@ -110,6 +110,12 @@ func TestFlowTables(t *testing.T) {
 		got.Youngest != 0 || got.Oldest != 600*time.Microsecond || got.Median < 90*time.Microsecond || got.Median > 110*time.Microsecond || got.Collisions != collisions(3, 5) {
 		t.Errorf("%+v", got)
 	}
+	// The age of a single flow is the youngest, the median and the oldest.
+	path.Cells, heard.Cells = []uint64{0, 0x100, 0, 0, 0}, []uint64{0, 400, 0, 0, 0}
+	if list := r.flowTables(); len(list) != 1 || list[0].Occupied != 1 || list[0].Youngest != 600*time.Microsecond || list[0].Median != 600*time.Microsecond || list[0].Oldest != 600*time.Microsecond {
+		t.Errorf("a single flow: %+v", list)
+	}
+	path.Cells, heard.Cells = []uint64{0x100, 0x101, 0x001, 0x101, 0}, []uint64{900, 400, 1000, 1000, 0}
 	r.in.arrays = []*registers.Array{heard}
 	if list := r.flowTables(); len(list) != 1 || list[0].Register != "heard" || list[0].Occupied != 4 || list[0].Paths != nil {
 		t.Errorf("times alone: %+v", list)

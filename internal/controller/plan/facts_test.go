@@ -69,6 +69,7 @@ func TestFactsOfPlaces(t *testing.T) {
 		{"l1", "port", "", "$host-address $host-mac $capacity $rate $queue", []string{
 			"167772417 2199023255553 64 83333 4", "167772418 2199023255554 64 83333 8", "0 0 32 3333 12", "0 0 64 833 16", "0 0 64 833 20",
 		}},
+		{"l1", "port", "", "$capacity-reciprocal $service-time", []string{"265264 786435", "265264 786435", "539086 19662766", "265264 78674669", "265264 78674669"}},
 		{"s2", "neighbour", "", "$port $leaf $neighbour $above $below $capacity", []string{"1 1 1 0 1 13", "2 1 1 0 1 13", "3 2 2 0 1 13"}},
 		{"l1", "neighbour", "", "$port $leaf $host", []string{"3 0 0", "4 0 0", "5 0 0"}},
 		{"l1", "port", "$above", "$port", []string{"3", "4", "5"}},
@@ -323,5 +324,31 @@ func TestCapacity(t *testing.T) {
 	group, port := Sizes(load(t, halves5))
 	if group != 3 || port != 5 {
 		t.Errorf("groups of %d paths, ports up to %d", group, port)
+	}
+}
+
+// A plan lists nodes that failed links cut off: hosts, and leaves that another leaf does
+// not reach, once.
+func TestCut(t *testing.T) {
+	top := load(t, network)
+	for down, want := range map[string][]string{
+		"":                  nil,
+		"l1-s1":             nil,
+		"h2-l2":             {"h2 at l2: its link is down"},
+		"l2-s1 l2-s2":       {"the hosts of l2: no way from l1"},
+		"h1-l1 l1-s1 l1-s2": {"h1 at l1: its link is down", "the hosts of l2: no way from l1"},
+	} {
+		failed := top
+		for name := range strings.FieldsSeq(down) {
+			links, err := top.FindLinks(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed = failed.Fail(links...)
+		}
+		p := &Plan{Topology: failed, Routes: failed.Routes()}
+		if got := p.Cut(); !slices.Equal(got, want) {
+			t.Errorf("without %q: %q, want %q", down, got, want)
+		}
 	}
 }

@@ -291,7 +291,7 @@ func TestFormatNumber(t *testing.T) {
 
 // Without a host, sender or service, a place has no address.
 func TestAddressesOfPlaces(t *testing.T) {
-	b := testPlanner(t, load(t, network), "l1", fabric.ByHops)
+	b := testPlanner(t, load(t, network+"services: {web: {address: 10.0.9.1, port: 80, servers: [h1]}, mail: {address: 10.0.9.2, port: 25, servers: [h2]}}\n"), "l1", fabric.ByHops)
 	for _, test := range []struct {
 		fact  manifest.Fact
 		facts map[manifest.Fact]int64
@@ -301,6 +301,9 @@ func TestAddressesOfPlaces(t *testing.T) {
 		{manifest.HostAddress, nil, "", "invalid IP"}, {manifest.SenderAddress, nil, "", "invalid IP"}, {manifest.ServiceAddress, nil, "", "invalid IP"},
 		{manifest.HostAddress, map[manifest.Fact]int64{manifest.HostNumber: 1}, "", "10.0.1.1"}, {manifest.HostAddress, map[manifest.Fact]int64{manifest.HostNumber: 2}, "", "10.0.2.1"},
 		{manifest.SenderAddress, map[manifest.Fact]int64{manifest.SenderNumber: 2}, "", "10.0.2.1"}, {manifest.SenderAddress, map[manifest.Fact]int64{manifest.SenderNumber: 2}, "h1", "invalid IP"},
+		{manifest.SenderAddress, map[manifest.Fact]int64{manifest.SenderNumber: 1}, "", "10.0.1.1"},
+		{manifest.ServiceAddress, map[manifest.Fact]int64{manifest.ServiceNumber: 1}, "", "10.0.9.1"}, {manifest.ServiceAddress, map[manifest.Fact]int64{manifest.ServiceNumber: 2}, "", "10.0.9.2"},
+		{manifest.ServiceAddress, map[manifest.Fact]int64{manifest.ServiceNumber: 1}, "h1", "invalid IP"}, {manifest.Destination, nil, "", "invalid IP"},
 		{manifest.HostAddress, nil, "h2", "10.0.2.1"}, {manifest.HostAddress, nil, "s1", "invalid IP"},
 	} {
 		p := b.here()

@@ -210,3 +210,35 @@ func TestMiddle(t *testing.T) {
 		}
 	}
 }
+
+// Only a moment and a deadline are points of time, and only a deadline lies ahead.
+func TestPointsOfTime(t *testing.T) {
+	for kind, want := range map[manifest.Kind][2]bool{
+		manifest.Moment: {true, false}, manifest.Deadline: {true, true}, manifest.Interval: {}, manifest.Delay: {}, manifest.Count: {}, "": {},
+	} {
+		a := &Array{}
+		a.Kind = kind
+		if a.Moment() != want[0] || a.Ahead() != want[1] {
+			t.Errorf("%q: a point of time %v, ahead %v; want %v", kind, a.Moment(), a.Ahead(), want)
+		}
+	}
+}
+
+// A register that cannot be read is an error for plain and for other arrays. Earlier
+// numbers stay.
+func TestReadFails(t *testing.T) {
+	offset := register("none", 16, manifest.Packets, manifest.Count)
+	offset.Offset = 3
+	for _, r := range []manifest.Register{register("none", 16, "", manifest.Count), offset} {
+		a := Of(&manifest.Manifest{Registers: []manifest.Register{r}}, nil)[0]
+		if got, err := a.Read(&fake{}, "l1", 0, 2, 0, []uint64{7}); err == nil || !slices.Equal(got, []uint64{7}) {
+			t.Errorf("offset %d: %v, %v", r.Offset, got, err)
+		}
+	}
+	// A register without a content is found by its name, and its numbers are whole cells.
+	m := &manifest.Manifest{Registers: []manifest.Register{{Name: "pair", Size: 2, Width: 32, Fields: []manifest.Field{{Label: "high", Shift: 16, Width: 16}}}}}
+	a := PartOf(m, &manifest.Task{Registers: map[manifest.Part]string{manifest.PartQueue: "pair"}}, manifest.PartQueue)
+	if got, err := a.Read(&fake{cells: map[string][]uint64{"pair": {0x10002, 0xffffffff}}}, "l1", 0, 2, 0, nil); err != nil || !slices.Equal(got, []uint64{0x10002, 0xffffffff}) {
+		t.Errorf("a pair reads %x, %v", got, err)
+	}
+}

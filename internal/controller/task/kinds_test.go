@@ -148,10 +148,13 @@ func TestFailure(t *testing.T) {
 		run := one(t, newFailureTask, n, Options{Alert: func(a Alert) { alerts = append(alerts, a) }})
 		f := &fakeFabric{registers: map[string][]uint64{"faulty": make([]uint64, 4)}}
 		for _, i := range test.intervals {
-			f.registers["rounds"], f.registers["packets"], f.registers["per-port"] = i.rounds[:], i.packets[:], i.perPort[:]
+			f.registers["rounds"], f.registers["packets"], f.registers["per-port"] = slices.Concat(i.rounds[:1], []uint64{7}), i.packets[:], i.perPort[:]
 			next, err := run.Run(time.Second, f)
 			if err != nil || next != time.Second+time.Millisecond {
 				t.Errorf("%s: next at %v, %v", test.name, next, err)
+			}
+			if f.registers["rounds"][1] != 7 {
+				t.Errorf("%s: a cell of another task has become %d", test.name, f.registers["rounds"][1])
 			}
 			if i != quiet && slices.Max(slices.Concat(f.registers["rounds"][:1], f.registers["packets"], f.registers["per-port"])) != 0 {
 				t.Errorf("%s: the next interval begins with %v %v %v", test.name, f.registers["rounds"], f.registers["packets"], f.registers["per-port"])

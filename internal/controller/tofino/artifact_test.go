@@ -62,7 +62,12 @@ func TestReadConf(t *testing.T) {
 	for text, want := range map[string]string{
 		"{":  "reading",
 		"{}": "one device of one program",
-		`{"p4_devices": [{"p4_programs": [{"program-name": "x"}]}]}`: "no bfrt-config",
+		`{"p4_devices": [{"p4_programs": [{"program-name": "x"}]}]}`:                                                           "no bfrt-config",
+		`{"p4_devices": [{"p4_programs": [{"program-name": "x", "bfrt-config": "bfrt.json"}]}]}`:                               "or no p4_pipelines",
+		`{"p4_devices": [{"p4_programs": [{"program-name": "x", "p4_pipelines": [{}]}]}]}`:                                     "no bfrt-config",
+		`{"p4_devices": [{"p4_programs": [{"bfrt-config": "bfrt.json", "p4_pipelines": [{}]}]}]}`:                              "no program-name",
+		`{"p4_devices": [{"p4_programs": [{"program-name": "x", "bfrt-config": "bfrt.json", "p4_pipelines": [{}]}, {}]}]}`:     "one device of one program",
+		`{"p4_devices": [{}, {"p4_programs": [{"program-name": "x", "bfrt-config": "bfrt.json", "p4_pipelines": [{}]}, {}]}]}`: "one device of one program",
 	} {
 		put("drill.conf", text)
 		if _, err := ReadConf(file); err == nil || !strings.Contains(err.Error(), want) {
