@@ -218,7 +218,7 @@ func (a *Asm) swap(dst Reg, bytes int) {
 	switch bytes {
 	case 2:
 		a.emit(0x66)
-		a.rr(false, Reg(rol), dst, 0xc1)
+		a.rr(false, 0, dst, 0xc1) // rotate left by 8
 		a.emit(8)
 	case 4:
 		a.emit(rex(false, 0, 0, dst), 0x0f, 0xc8|byte(dst&7))

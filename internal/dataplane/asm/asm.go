@@ -84,12 +84,11 @@ const (
 	Cmp Op = 7
 )
 
-// A Shift is a shift or rotation, by its number in the instruction set.
+// A Shift is a shift, by its number in the instruction set.
 type Shift byte
 
 // The shifts.
 const (
-	rol Shift = 0
 	Shl Shift = 4
 	Shr Shift = 5
 	Sar Shift = 7

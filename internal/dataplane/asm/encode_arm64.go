@@ -242,8 +242,6 @@ func (a *Asm) shiftConst(op Shift, dst Reg, n byte) {
 	}
 	by := uint32(n)
 	switch op {
-	case Rol:
-		a.three(0x93c00000|(64-by)<<10, dst, dst, dst)
 	case Shl:
 		a.three(0xd3400000|(63-by)<<10, dst, dst, Reg(64-by))
 	case Shr:
@@ -255,11 +253,6 @@ func (a *Asm) shiftConst(op Shift, dst Reg, n byte) {
 
 // shiftCX shifts by the lowest six bits of CX.
 func (a *Asm) shiftCX(op Shift, dst Reg) {
-	if op == Rol {
-		a.three(0xcb000000, datum, zero, CX)
-		a.three(0x9ac02c00, dst, dst, datum)
-		return
-	}
 	a.three(map[Shift]uint32{Shl: 0x9ac02000, Shr: 0x9ac02400, Sar: 0x9ac02800}[op], dst, dst, CX)
 }
 

@@ -185,7 +185,7 @@ func (s *roceSender) packet(now time.Duration, b []byte) []byte {
 	}
 	s.stamps++
 	b = binary.BigEndian.AppendUint64(h.appendTo(b), s.stamps)
-	b = append(b, zeros[:length-stampLen+icrcLen]...)
+	b = append(b, make([]byte, length-stampLen+icrcLen)...)
 	s.sent++
 	if s.next < s.furthest {
 		s.again++
