@@ -17,7 +17,7 @@ FEWGC := GOGC=800
 TEST := $(FEWGC) $(GO) test -vet=off -timeout 30m -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Where code or tests start goroutines, or use unsafe, the race detector has something to see.
 RACED = $(shell grep -rlE --include='*.go' '^[[:space:]]*go [a-zA-Z_]|[.]Go[^a-zA-Z]|"net/http|"unsafe"' . | grep -v testdata | xargs -n1 dirname | sort -u)
-.PHONY: help build test golden fuzz differential mutation soak bench check demo release site recording
+.PHONY: help build test golden fuzz differential mutation arm64 soak bench check demo release site recording
 
 build: # one static binary, bin/p4lb
 	$(FEWGC) $(GO) build -ldflags "-X github.com/p4lb/p4lb/internal/provenance.commit=$(COMMIT)" -o bin/p4lb ./cmd/p4lb
@@ -39,6 +39,9 @@ differential: # PROGRAMS random programs against an evaluator of P4 source
 
 mutation: # MUTANTS changes to the code, each run against the tests that execute it
 	$(FEWGC) $(GO) run ./tools/mutation -n $(MUTANTS)
+
+arm64: # tests of the machine code for arm64, with Debian's qemu-user-static
+	GOARCH=arm64 $(TEST) -short -exec qemu-aarch64-static ./internal/dataplane/...
 
 soak: build # attacks for SOAKTIME: input that once hung p4lb or took the memory
 	$(GO) run ./tools/soak -p4lb bin/p4lb -for $(SOAKTIME)
@@ -71,4 +74,4 @@ recording: build # docs/session.svg, from the commands of docs/session.txt
 	$(GO) run ./tools/docs/recording -rows 36 docs/session.txt
 
 help: # this list
-	@sed -n 's/^\([a-z]*\):[^#]*# */\1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z0-9]*\):[^#]*# */\1\t/p' $(MAKEFILE_LIST)

@@ -4,24 +4,21 @@
 
 // func call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
 //
-// The frame is there for the return address of the code.
+// The frame is there for the return address of the code. With Debug, the other
+// registers hold a number that is invalid as an address. A load from it is a Go
+// panic that tests report.
 TEXT ·call(SB), NOSPLIT, $8-40
 	MOVQ entry+0(FP), AX
 	MOVQ bx+8(FP), BX
 	MOVQ r12+16(FP), R12
 	MOVQ r13+24(FP), R13
+	CMPB ·Debug(SB), $0
+	JNE  poison
+enter:
 	CALL AX
 	MOVQ AX, ret+32(FP)
 	RET
-
-// func callPoisoned(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
-//
-// As an address the number is invalid, and a Go panic results that tests report.
-TEXT ·callPoisoned(SB), NOSPLIT, $8-40
-	MOVQ entry+0(FP), AX
-	MOVQ bx+8(FP), BX
-	MOVQ r12+16(FP), R12
-	MOVQ r13+24(FP), R13
+poison:
 	MOVQ $0xbad, CX
 	MOVQ CX, DX
 	MOVQ CX, SI
@@ -31,9 +28,7 @@ TEXT ·callPoisoned(SB), NOSPLIT, $8-40
 	MOVQ CX, R10
 	MOVQ CX, R11
 	MOVQ CX, R15
-	CALL AX
-	MOVQ AX, ret+32(FP)
-	RET
+	JMP  enter
 
 // func Prefetch(p unsafe.Pointer)
 TEXT ·Prefetch(SB), NOSPLIT, $0-8

@@ -3,23 +3,21 @@
 #include "textflag.h"
 
 // func call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
+//
+// With Debug, the other registers hold a number that is invalid as an address. A
+// load from it is a Go panic that tests report.
 TEXT ·call(SB), NOSPLIT, $16-40
-	MOVD entry+0(FP), R16
-	MOVD bx+8(FP), R3
-	MOVD r12+16(FP), R12
-	MOVD r13+24(FP), R13
+	MOVD  entry+0(FP), R16
+	MOVD  bx+8(FP), R3
+	MOVD  r12+16(FP), R12
+	MOVD  r13+24(FP), R13
+	MOVBU ·Debug(SB), R0
+	CBNZ  R0, poison
+enter:
 	CALL (R16)
 	MOVD R0, ret+32(FP)
 	RET
-
-// func callPoisoned(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
-//
-// As an address the number is invalid, and a Go panic results that tests report.
-TEXT ·callPoisoned(SB), NOSPLIT, $16-40
-	MOVD entry+0(FP), R16
-	MOVD bx+8(FP), R3
-	MOVD r12+16(FP), R12
-	MOVD r13+24(FP), R13
+poison:
 	MOVD $0xbad, R0
 	MOVD R0, R1
 	MOVD R0, R2
@@ -32,9 +30,7 @@ TEXT ·callPoisoned(SB), NOSPLIT, $16-40
 	MOVD R0, R11
 	MOVD R0, R15
 	MOVD R0, R17
-	CALL (R16)
-	MOVD R0, ret+32(FP)
-	RET
+	JMP  enter
 
 // func Prefetch(p unsafe.Pointer)
 TEXT ·Prefetch(SB), NOSPLIT, $0-8

@@ -14,7 +14,8 @@ import (
 // Supported reports whether this machine can run machine code.
 const Supported = true
 
-// call enters code with pointers in BX, R12 and R13.
+// call enters code with pointers in BX, R12 and R13. With Debug, it sets all other
+// registers to 0xbad.
 //
 // Hostile input: none, for the reason given at Call.
 //
@@ -42,24 +43,12 @@ func Pause()
 //go:noescape
 func Claim(p unsafe.Pointer, lines int)
 
-// callPoisoned is call with all other registers set to 0xbad.
-//
-// Hostile input: none, for the reason given at Call.
-//
-//go:noescape
-func callPoisoned(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
-
 // Call runs code from an address on, with pointers in BX, R12 and R13.
 //
 // Hostile input: none. The verifier has checked the code for memory of the sizes
 // that the caller of Assemble gave, and the caller of Call must pass pointers to
 // such memory.
-func Call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64 {
-	if Debug {
-		return callPoisoned(entry, bx, r12, r13)
-	}
-	return call(entry, bx, r12, r13)
-}
+func Call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64 { return call(entry, bx, r12, r13) }
 
 // A Code is executable machine code in memory. The memory is freed when the
 // Code becomes unreachable.
