@@ -178,7 +178,8 @@ func (e *Engine) nextAgain() *Packet {
 
 // settle executes the outcomes of a switch.
 func (e *Engine) settle(from *Switch, now time.Duration) {
-	for _, o := range e.out {
+	for i := range e.out {
+		o := &e.out[i]
 		switch o.Kind {
 		case ToQueue:
 			p, s := o.Packet, e.at(o.Port)

@@ -42,7 +42,9 @@ func (s *Switch) newPacket(n int) *Packet {
 	if last := len(s.free) - 1; last >= 0 {
 		p = s.free[last]
 		s.free = s.free[:last]
-		*p = Packet{parked: p.parked[:0], tm: p.tm}
+		parked, tm := p.parked[:0], p.tm
+		*p = Packet{}
+		p.parked, p.tm = parked, tm
 	} else {
 		p = s.arch.newPacket()
 	}

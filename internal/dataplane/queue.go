@@ -39,7 +39,7 @@ type portQueues struct {
 
 // A queue is a ring of packets.
 type queue struct {
-	ring     []queued
+	ring     []queued // its length is a power of two
 	head, n  int
 	length   int // in packets, or in cells
 	capacity int
@@ -137,11 +137,11 @@ func (qu *queue) push(e queued) {
 	if qu.n == len(qu.ring) {
 		ring := make([]queued, max(16, 2*len(qu.ring)))
 		for i := range qu.n {
-			ring[i] = qu.ring[(qu.head+i)%len(qu.ring)]
+			ring[i] = qu.ring[(qu.head+i)&(len(qu.ring)-1)]
 		}
 		qu.ring, qu.head = ring, 0
 	}
-	qu.ring[(qu.head+qu.n)%len(qu.ring)] = e
+	qu.ring[(qu.head+qu.n)&(len(qu.ring)-1)] = e
 	qu.n++
 }
 
@@ -155,7 +155,7 @@ func (q *Queues) Pop(now time.Duration) (p *Packet, depth int) {
 	qu := (*best)[0]
 	p = qu.ring[qu.head].p
 	qu.ring[qu.head].p = nil
-	qu.head = (qu.head + 1) % len(qu.ring)
+	qu.head = (qu.head + 1) & (len(qu.ring) - 1)
 	qu.n--
 	qu.length -= cells(p, q.cell)
 	q.count--
@@ -197,7 +197,7 @@ func (q *Queues) resume(qu *queue, now time.Duration) {
 	}
 	at := now
 	for i := range qu.n {
-		e := &qu.ring[(qu.head+i)%len(qu.ring)]
+		e := &qu.ring[(qu.head+i)&(len(qu.ring)-1)]
 		e.send = max(e.send, at)
 		qu.last, at = e.send, e.send+qu.delay
 		if qu.bits != 0 {
