@@ -62,6 +62,65 @@ func TestAtomic(t *testing.T) {
 	}
 }
 
+// TestRollbackFails: a rollback that does not restore the switch is an error, and so is one
+// that the switch refuses. The switch does not count as rolled back.
+func TestRollbackFails(t *testing.T) {
+	topology := preset(t, "qall")
+	before, next := planFor(t, "drill+rlb", topology), planFor(t, "drill+rlb", topology.Fail(39))
+	const lost = "the switch does not hold the changes that it accepted: "
+	for name, test := range map[string]struct {
+		write func(n int, r *p4v1.WriteRequest) error // the nth write after the first deployment
+		want  []string
+	}{
+		"the switch loses updates": {func(n int, r *p4v1.WriteRequest) error {
+			if n > 1 {
+				r.Updates = nil
+			}
+			return nil
+		}, []string{lost, "rolling back: " + lost}},
+		"the switch refuses the rollback": {func(n int, r *p4v1.WriteRequest) error {
+			if n > 1 {
+				return status.Error(codes.Internal, "broken")
+			}
+			return nil
+		}, []string{"rolling back: ", "broken"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var on atomic.Bool
+			var writes atomic.Int32
+			f := &fault{write: func(_ context.Context, r *p4v1.WriteRequest) error {
+				if !on.Load() {
+					return nil
+				}
+				return test.write(int(writes.Add(1)), r)
+			}}
+			target := newFaulty(t, before, "l2", f)
+			deploy(t, before, target, controller.DeployOptions{})
+			on.Store(true)
+			r, err := controller.Deploy(testContext(t), next, target, controller.DeployOptions{Atomic: true, Timeout: short})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, s := range r.Switches {
+				if s.Name != "l2" {
+					if s.Written > 0 && !s.RolledBack {
+						t.Errorf("%s: not rolled back: %+v", s.Name, s)
+					}
+					continue
+				}
+				if s.RolledBack || s.Verified || s.Err == nil {
+					t.Errorf("l2: rolled back %v, verified %v, %v", s.RolledBack, s.Verified, s.Err)
+				}
+				for _, want := range test.want {
+					if s.Err != nil && !strings.Contains(s.Err.Error(), want) {
+						t.Errorf("l2: %v, want %q", s.Err, want)
+					}
+				}
+			}
+		})
+	}
+}
+
 // TestAtomicEmpty: after a rollback, switches that were empty hold only the program.
 func TestAtomicEmpty(t *testing.T) {
 	p := planFor(t, "drill+rlb", preset(t, "qall"))
