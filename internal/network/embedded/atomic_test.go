@@ -12,6 +12,7 @@ import (
 
 	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/target"
 	"github.com/p4lb/p4lb/internal/network/embedded"
 )
 
@@ -164,5 +165,57 @@ func TestAtomicUnreachable(t *testing.T) {
 	}
 	if r.Written() != 0 || target.Switch("l1") != nil {
 		t.Errorf("%d changes although a switch is not there", r.Written())
+	}
+}
+
+// A keeping target says that clone sessions and multicast groups outlive programs.
+type keeping struct {
+	*faulty
+	keeps bool
+}
+
+func (k keeping) Endpoint(name string) (target.Endpoint, error) {
+	e, err := k.faulty.Endpoint(name)
+	e.Limits.KeepsReplication = k.keeps
+	return e, err
+}
+
+// TestKeptReplication: before another program is pushed to a switch that keeps sessions and
+// groups, they are deleted: inserting them again would duplicate the copies. Other switches
+// lose them with the program.
+func TestKeptReplication(t *testing.T) {
+	topology := preset(t, "qall")
+	before, next := planFor(t, "drill+rlb", topology), planFor(t, "hula", topology)
+	old := before.Switch("l2")
+	had := len(old.Sessions) + len(old.Groups)
+	if had == 0 {
+		t.Fatal("the first program has no sessions and groups")
+	}
+	for _, keeps := range []bool{false, true} {
+		var deleted, pushed atomic.Int32
+		f := &fault{
+			write: func(_ context.Context, r *p4v1.WriteRequest) error {
+				for _, u := range r.GetUpdates() {
+					if u.GetType() == p4v1.Update_DELETE && u.GetEntity().GetPacketReplicationEngineEntry() != nil && pushed.Load() == 1 {
+						deleted.Add(1)
+					}
+				}
+				return nil
+			},
+			setConfig: func(*p4v1.SetForwardingPipelineConfigRequest) error { pushed.Add(1); return nil },
+		}
+		to := keeping{newFaulty(t, before, "l2", f), keeps}
+		deploy(t, before, to, controller.DeployOptions{})
+		if n := deleted.Load(); n != 0 || pushed.Load() != 1 {
+			t.Errorf("keeps %v: %d pushes and %d deletions for the first program", keeps, pushed.Load(), n)
+		}
+		deploy(t, next, to, controller.DeployOptions{})
+		want := 0
+		if keeps {
+			want = had
+		}
+		if got := int(deleted.Load()); got != want || pushed.Load() != 2 {
+			t.Errorf("keeps %v: %d sessions and groups are deleted before push %d, want %d", keeps, got, pushed.Load(), want)
+		}
 	}
 }

@@ -1,0 +1,208 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/registers"
+	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/network/embedded"
+	"github.com/p4lb/p4lb/internal/network/fabric"
+)
+
+var errBroken = errors.New("broken")
+
+// An altered target has endpoints and links that a test changes.
+type altered struct {
+	*embedded.Target
+	change func(*target.Endpoint)
+	down   func(fabric.Link) (bool, error)
+}
+
+func (a altered) Endpoint(name string) (target.Endpoint, error) {
+	e, err := a.Target.Endpoint(name)
+	if a.change != nil && name == "l1" {
+		a.change(&e)
+	}
+	return e, err
+}
+
+func (a altered) LinkDown(l fabric.Link) (bool, error) {
+	if a.down != nil {
+		return a.down(l)
+	}
+	return a.Target.LinkDown(l)
+}
+
+// A brokenAccess fails to read or to write.
+type brokenAccess struct {
+	registers.Access
+	target.Queues
+	read, write error
+	lost        int // cells that are missing
+}
+
+func (b brokenAccess) Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
+	if b.read != nil {
+		return dst, b.read
+	}
+	list, err := b.Access.Read(ctx, name, from, to, dst)
+	return list[:len(list)-b.lost], err
+}
+
+func (b brokenAccess) Write(ctx context.Context, name string, from, to int, value uint64) error {
+	if b.write != nil {
+		return b.write
+	}
+	return b.Access.Write(ctx, name, from, to, value)
+}
+
+func (b brokenAccess) Queue(ctx context.Context, port int) (plan.Queue, bool, error) {
+	if b.read != nil {
+		return plan.Queue{}, false, b.read
+	}
+	return b.Queues.Queue(ctx, port)
+}
+
+func (b brokenAccess) SetQueue(ctx context.Context, q plan.Queue) error {
+	if b.write != nil {
+		return b.write
+	}
+	return b.Queues.SetQueue(ctx, q)
+}
+
+// A brokenFilter is a list of filters that fails.
+type brokenFilter struct{}
+
+func (brokenFilter) List(context.Context) ([]plan.Filter, error)  { return nil, errBroken }
+func (brokenFilter) SetFilter(context.Context, plan.Filter) error { return errBroken }
+
+// If a target lacks or fails an access, the deployment reports the missing one, as an
+// error or as a note, for the switch alone.
+func TestLackingTargets(t *testing.T) {
+	for name, test := range map[string]struct {
+		change    func(*target.Endpoint)
+		err, note string
+	}{
+		"as it is": {func(*target.Endpoint) {}, "", ""},
+		"no sessions and groups": {func(e *target.Endpoint) { e.Limits.NoReplication = true },
+			"l1: the scheme wants 3 clone sessions and multicast groups, which this target does not have", ""},
+		"no registers": {func(e *target.Endpoint) { e.Registers, e.Local, e.Limits.NoRegisters = nil, nil, true }, "", "no way to the registers: [In.cells] begin with 0"},
+		"no queues":    {func(e *target.Endpoint) { e.Queues = nil }, "", "no way to the queues: their rates and depths stay as they are"},
+		"registers of no use": {func(e *target.Endpoint) {
+			e.Registers = brokenAccess{Access: e.Registers, read: fmt.Errorf("reading: %w", errors.ErrUnsupported)}
+		}, "", "no way to the registers: [In.cells] begin with 0"},
+		"registers that cannot be read": {func(e *target.Endpoint) { e.Registers = brokenAccess{Access: e.Registers, read: errBroken} }, "l1: broken", ""},
+		"registers that cannot be written": {func(e *target.Endpoint) { e.Registers = brokenAccess{Access: e.Registers, write: errBroken} },
+			"l1: broken", ""},
+		"a cell too few": {func(e *target.Endpoint) { e.Registers = brokenAccess{Access: e.Registers, lost: 1} },
+			"l1: reading register In.cells: the switch does not hold the changes that it accepted: 20 cells came, 21 were asked for", ""},
+		"queues that cannot be read":  {func(e *target.Endpoint) { e.Queues = brokenAccess{Queues: e.Queues, read: errBroken} }, "l1: reading the queue of port 1: broken", ""},
+		"queues that cannot be set":   {func(e *target.Endpoint) { e.Queues = brokenAccess{Queues: e.Queues, write: errBroken} }, "l1: setting the queue of port 1: broken", ""},
+		"filters that cannot be read": {func(e *target.Endpoint) { e.Filters = brokenFilter{} }, "l1: reading the filters: broken", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := altered{Target: embedded.New(embedded.Options{Memory: true, Still: true}), change: test.change}
+			t.Cleanup(func() { to.Close() })
+			r, err := controller.Deploy(t.Context(), countedPlan(t), to, controller.DeployOptions{Timeout: 10 * time.Second})
+			if test.err == "" && err != nil || test.err != "" && (err == nil || err.Error() != test.err) {
+				t.Errorf("error %v, want %q", err, test.err)
+			}
+			for _, s := range r.Switches {
+				bad := s.Name == "l1" && test.err != ""
+				if s.Verified == bad || (s.Err != nil) != bad {
+					t.Errorf("%s: verified %v, %v", s.Name, s.Verified, s.Err)
+				}
+				notes := strings.Join(s.Notes, "\n")
+				if want := test.note; s.Name == "l1" && !strings.Contains(notes, want) || s.Name != "l1" && want != "" && strings.Contains(notes, want) {
+					t.Errorf("%s: notes %q, want %q at l1", s.Name, notes, want)
+				}
+			}
+		})
+	}
+}
+
+// Registers of a target without an access are unsupported.
+func TestNoRegisters(t *testing.T) {
+	to := altered{Target: embedded.New(embedded.Options{Memory: true, Still: true}), change: func(e *target.Endpoint) { e.Registers, e.Local, e.Limits.NoRegisters = nil, nil, true }}
+	t.Cleanup(func() { to.Close() })
+	c, err := controller.New(t.Context(), countedPlan(t), to, controller.DeployOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Deploy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Registers("l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, read := r.Read(t.Context(), "In.cells", 0, 1, nil)
+	_, clock := r.Clock(t.Context())
+	for what, err := range map[string]error{"reading": read, "writing": r.Write(t.Context(), "In.cells", 0, 1, 1), "the clock": clock} {
+		if !errors.Is(err, errors.ErrUnsupported) || !strings.HasPrefix(err.Error(), "l1: registers: ") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if other, err := c.Registers("l2"); err != nil {
+		t.Error(err)
+	} else if got, err := other.Read(t.Context(), "In.cells", 0, 1, nil); err != nil || got[0] != 7 {
+		t.Errorf("l2 has %v, %v", got, err)
+	}
+}
+
+// A deployment compares the states of links with the plan.
+func TestStatesOfLinks(t *testing.T) {
+	for name, test := range map[string]struct {
+		down func(fabric.Link) (bool, error)
+		dry  bool
+		err  string
+		list int
+	}{
+		"as planned":          {func(fabric.Link) (bool, error) { return false, nil }, false, "", 0},
+		"one is down":         {func(l fabric.Link) (bool, error) { return l.A.Node == "l1" && l.B.Node == "s1", nil }, false, "link l1:2-s1:1 is down, the plan has it up", 1},
+		"one is down, dry":    {func(l fabric.Link) (bool, error) { return l.A.Node == "l1" && l.B.Node == "s1", nil }, true, "", 1},
+		"one cannot be read":  {func(l fabric.Link) (bool, error) { return false, errBroken }, false, "reading the state of link h1-l1:1: broken", 0},
+		"all of them are off": {func(fabric.Link) (bool, error) { return true, nil }, true, "", 4},
+	} {
+		to := altered{Target: embedded.New(embedded.Options{Memory: true, Still: true})}
+		t.Cleanup(func() { to.Close() })
+		p := countedPlan(t)
+		deployed(t, p, to, controller.DeployOptions{})
+		to.down = test.down
+		r, err := controller.Deploy(t.Context(), p, to, controller.DeployOptions{DryRun: test.dry})
+		if test.err == "" && err != nil || test.err != "" && (err == nil || err.Error() != test.err) || len(r.Links) != test.list {
+			t.Errorf("%s: %v, %+v; want %q and %d links", name, err, r.Links, test.err, test.list)
+		}
+	}
+}
+
+// If a switch fails, every switch of an atomic deployment ends as failed, and all are done.
+func TestProgressOfFailure(t *testing.T) {
+	to := altered{Target: embedded.New(embedded.Options{Memory: true, Still: true}), change: func(e *target.Endpoint) {
+		e.Queues = brokenAccess{Queues: e.Queues, write: errBroken}
+	}}
+	t.Cleanup(func() { to.Close() })
+	last, done := map[string]string{}, 0
+	_, err := controller.Deploy(t.Context(), countedPlan(t), to, controller.DeployOptions{Atomic: true, Parallel: 1, Progress: func(p controller.Progress) {
+		last[p.Switch], done = p.Step, p.Done
+		if p.Of != 3 {
+			t.Errorf("%d switches", p.Of)
+		}
+	}})
+	if err == nil || done != 3 {
+		t.Errorf("%d switches are done, %v", done, err)
+	}
+	for _, name := range []string{"l1", "l2", "s1"} {
+		if last[name] != "failed" {
+			t.Errorf("%s ends with %q", name, last[name])
+		}
+	}
+}
