@@ -36,9 +36,13 @@ func (m *meteredSwitch) PortCounts(context.Context) ([]bmv2.PortCounts, error) {
 	return m.counts, m.err
 }
 
-type busySwitch struct{ meteredSwitch }
+type busySwitch struct {
+	meteredSwitch
+	empty bool
+	why   error
+}
 
-func (*busySwitch) QueuesEmpty(context.Context) (bool, error) { return false, nil }
+func (b *busySwitch) QueuesEmpty(context.Context) (bool, error) { return b.empty, b.why }
 
 // drops adds up the ports of a switch and names the main reason, for at most four switches.
 func TestDrops(t *testing.T) {
@@ -46,7 +50,9 @@ func TestDrops(t *testing.T) {
 	noEntry.Drops[bmv2.DropNoEntry], ttl.Drops[bmv2.DropTTL], copies.Drops[bmv2.EndCopy] = 3, 5, 9
 	all := map[string]registers.Access{
 		"l1":    &meteredSwitch{counts: []bmv2.PortCounts{noEntry, ttl, noEntry}},
-		"l2":    &busySwitch{meteredSwitch{counts: []bmv2.PortCounts{ttl}}},
+		"l2":    &busySwitch{meteredSwitch: meteredSwitch{counts: []bmv2.PortCounts{ttl}}},
+		"empty": &busySwitch{meteredSwitch: meteredSwitch{counts: []bmv2.PortCounts{ttl}}, empty: true},
+		"mute":  &busySwitch{meteredSwitch: meteredSwitch{counts: []bmv2.PortCounts{ttl}}, why: errors.New("closed")},
 		"quiet": &meteredSwitch{counts: []bmv2.PortCounts{copies, {}}},
 		"down":  &meteredSwitch{err: errors.New("closed")},
 		"blind": nil,
@@ -62,6 +68,7 @@ func TestDrops(t *testing.T) {
 	for i, row := range []struct{ got, want string }{
 		{dropped("quiet", "down", "blind", "missing"), ""},
 		{dropped("l1", "quiet", "l2"), l1 + ", packets circulate in l2"},
+		{dropped("empty", "mute"), "empty dropped 5 (TTL used up), mute dropped 5 (TTL used up)"},
 		{dropped("l1", "l1", "l1", "l1"), fmt.Sprintf("%s, %[1]s, %[1]s, %[1]s", l1)},
 		{dropped("l1", "l1", "l1", "l1", "l2"), fmt.Sprintf("%s, %[1]s, %[1]s, %[1]s, …", l1)},
 	} {

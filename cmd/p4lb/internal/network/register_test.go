@@ -24,6 +24,16 @@ func TestCellsWithoutSize(t *testing.T) {
 		{"four", "all", 0, 4, ""},
 		{"four", "3", 3, 4, ""},
 		{"four", "4", 0, 0, "there are 4"},
+		{"four", "0-3", 0, 4, ""},
+		{"four", "2-2", 2, 3, ""},
+		{"four", "2-4", 0, 0, "there are 4"},
+		{"four", "3-2", 0, 0, "there are 4"},
+		{"four", "x", 0, 0, "there are 4"},
+		{"four", "1-x", 0, 0, "there are 4"},
+		{"four", "x-1", 0, 0, "there are 4"},
+		{"four", "1-", 0, 0, "there are 4"},
+		{"free", "5-4", 0, 0, "there are"},
+		{"none", "1", 0, 0, `there is no register "none"`},
 	} {
 		r, err := s.parseCells(c.register, c.cells)
 		switch {

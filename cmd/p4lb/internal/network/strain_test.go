@@ -64,6 +64,11 @@ func TestStrainOfInspectedSwitches(t *testing.T) {
 	if w.see(round(0), time.Time{}, func() cpuTime { return cpuTime{} }); said.Len() > 0 {
 		t.Errorf("nothing was lost: %q", said.String())
 	}
+	one := &strainWatch{c: w.c}
+	if one.see(round(1), time.Time{}, func() cpuTime { return cpuTime{} }); !strings.Contains(said.String(), "did not read 1 packet") {
+		t.Errorf("a packet was not read in time: %q", said.String())
+	}
+	said.Reset()
 	if w.see(round(3), time.Time{}, func() cpuTime { return cpuTime{} }); !strings.Contains(said.String(), "did not read 3 packets in time") {
 		t.Errorf("3 packets were not read in time: %q", said.String())
 	}
