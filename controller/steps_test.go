@@ -1,0 +1,200 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/p4lb/p4lb/internal/controller/p4info"
+	"github.com/p4lb/p4lb/internal/controller/plan"
+	"github.com/p4lb/p4lb/internal/controller/primary"
+	"github.com/p4lb/p4lb/internal/controller/report"
+	"github.com/p4lb/p4lb/internal/controller/target"
+)
+
+// A notedSwitch notes the requests of a controller and fails when a test wants it.
+type notedSwitch struct {
+	target.Queues
+	target.Filters
+	requests []string
+	fails    func(n int) error // the nth request
+}
+
+func (s *notedSwitch) note(format string, args ...any) error {
+	s.requests = append(s.requests, fmt.Sprintf(format, args...))
+	if s.fails == nil {
+		return nil
+	}
+	return s.fails(len(s.requests))
+}
+
+func (s *notedSwitch) Write(r *p4v1.WriteRequest) error {
+	return s.note("%d updates", len(r.GetUpdates()))
+}
+func (s *notedSwitch) Entities(*p4v1.ReadRequest) ([]*p4v1.Entity, error) { return nil, nil }
+func (s *notedSwitch) SetQueue(_ context.Context, q plan.Queue) error {
+	return s.note("queue %d", q.Port)
+}
+func (s *notedSwitch) SetFilter(_ context.Context, f plan.Filter) error {
+	return s.note("filter %s", f.Name)
+}
+
+// notedCells is the registers of a notedSwitch.
+type notedCells struct{ *notedSwitch }
+
+func (s notedCells) Read(context.Context, string, int, int, []uint64) ([]uint64, error) {
+	return nil, nil
+}
+func (s notedCells) Clock(context.Context) (time.Duration, error) { return 0, nil }
+func (s notedCells) Write(_ context.Context, name string, from, to int, v uint64) error {
+	return s.note("%s[%d..%d]=%d", name, from, to, v)
+}
+
+func (s *notedSwitch) exchange(x *p4info.Index) *exchange {
+	l := &primary.Link{}
+	l.Endpoint.Local, l.Endpoint.Registers, l.Endpoint.Queues, l.Endpoint.Filters = s, notedCells{s}, s, s
+	return &exchange{c: &primary.Conn{}, link: l, timeout: time.Minute, index: x}
+}
+
+// Updates are sent in batches of the target's size. The first error ends them, with the
+// number of accepted updates and the name of the refused one.
+func TestBatches(t *testing.T) {
+	refused := func(list ...codes.Code) error {
+		st := status.New(codes.Unknown, "batch")
+		for _, c := range list {
+			st, _ = st.WithDetails(&p4v1.Error{CanonicalCode: int32(c), Message: "because"})
+		}
+		return st.Err()
+	}
+	update := &p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{}}
+	for _, test := range []struct {
+		n, batch int
+		fails    func(n int) error
+		requests string
+		taken    int
+		err      string
+		is       error
+	}{
+		{5, 2, nil, "2 updates, 2 updates, 1 updates", 5, "", nil},
+		{4, 2, nil, "2 updates, 2 updates", 4, "", nil},
+		{2, 0, nil, "2 updates", 2, "", nil},
+		{1001, 0, nil, "1000 updates, 1 updates", 1001, "", nil},
+		{0, 2, nil, "", 0, "", nil},
+		{5, 2, func(n int) error { return map[int]error{2: refused(codes.OK, codes.InvalidArgument)}[n] },
+			"2 updates, 2 updates", 3, "inserting object 3: refused: because (InvalidArgument)", target.ErrRefused},
+		{5, 2, func(n int) error { return map[int]error{2: refused(codes.AlreadyExists, codes.NotFound)}[n] },
+			"2 updates, 2 updates", 2, "inserting object 2: refused: because (AlreadyExists), and 1 more", errChanged},
+		{5, 2, func(n int) error { return map[int]error{1: refused(codes.NotFound, codes.OK)}[n] },
+			"2 updates", 1, "inserting object 0: refused: because (NotFound)", errChanged},
+		{5, 2, func(n int) error { return map[int]error{3: status.Error(codes.Unavailable, "away")}[n] },
+			"2 updates, 2 updates, 1 updates", 4, "writing 1 updates, beginning with object 4: cannot be reached any more: away", target.ErrUnreachable},
+	} {
+		s := &notedSwitch{fails: test.fails}
+		x := s.exchange(routes())
+		x.link.Endpoint.Limits.Batch = test.batch
+		taken, err := x.write(t.Context(), slices.Repeat([]*p4v1.Update{update}, test.n), func(i int) string { return fmt.Sprint("object ", i) })
+		if got := strings.Join(s.requests, ", "); got != test.requests || taken != test.taken {
+			t.Errorf("%d updates in batches of %d: %s, %d taken; want %s, %d", test.n, test.batch, got, taken, test.requests, test.taken)
+		}
+		if test.err == "" && err != nil || test.err != "" && (err == nil || !strings.HasPrefix(err.Error(), test.err) || !errors.Is(err, test.is)) {
+			t.Errorf("%d updates in batches of %d: %v, want %s", test.n, test.batch, err, test.err)
+		}
+		if changed := test.is == errChanged; err != nil && errors.Is(err, errChanged) != changed {
+			t.Errorf("%v: a switch that has changed: %v, want %v", err, !changed, changed)
+		}
+	}
+}
+
+// Adjacent cells of one value are written at once, before queues, filters and entries. An
+// error ends the changes, with the number of accepted ones.
+func TestOrderOfChanges(t *testing.T) {
+	cell := func(register string, at int, v uint64) step {
+		return step{cell: &plan.Cells{Register: register, From: at, To: at + 1, Value: v}}
+	}
+	queue := func(port int) step { return step{queue: &plan.Queue{Port: port}} }
+	filter := func(name string) step { return step{filter: &plan.Filter{Name: name}} }
+	entry := func(kind report.Kind, rank int) step {
+		return step{Change: report.Change{Kind: kind}, rank: rank, update: &p4v1.Update{Type: p4v1.Update_INSERT, Entity: &p4v1.Entity{}}}
+	}
+	steps := []step{
+		entry(report.Insert, rankEntry), filter("f"), queue(2), cell("a", 0, 1), cell("a", 1, 1), cell("a", 2, 2), cell("a", 4, 2), cell("b", 5, 2), cell("b", 6, 2), queue(3), filter("g"),
+		entry(report.Insert, rankEntry), entry(report.Insert, rankReplication), entry(report.Delete, rankEntry),
+	}
+	all := []string{"a[0..2]=1", "a[2..3]=2", "a[4..5]=2", "b[5..7]=2", "queue 2", "queue 3", "filter f", "filter g", "1 updates", "2 updates", "1 updates"}
+	taken := []int{0, 2, 3, 4, 6, 7, 8, 9, 10, 11, 13, 14} // after so many requests
+	for n := 1; n <= len(all)+1; n++ {
+		s := &notedSwitch{fails: func(k int) error {
+			if k == n {
+				return errors.New("broken")
+			}
+			return nil
+		}}
+		got, err := s.exchange(routes()).apply(t.Context(), steps)
+		if fails := n <= len(all); got != taken[n-1] || (err != nil) != fails || fails && !strings.Contains(err.Error(), "broken") || !slices.Equal(s.requests, all[:min(n, len(all))]) {
+			t.Errorf("request %d fails: %q, %d taken, %v; want %d taken", n, s.requests, got, err, taken[n-1])
+		}
+	}
+}
+
+// Members and groups of other controllers are deleted after the entries that refer to them,
+// and groups before members. Over BfRt the entries stay. A rollback inserts them again.
+func TestForeignSteps(t *testing.T) {
+	x := routes()
+	x.Tables[0].Profile = &p4info.Profile{ID: 8, Name: "hops", Selector: true}
+	x.Profiles = []*p4info.Profile{x.Tables[0].Profile}
+	member := memberEntity(&p4v1.ActionProfileMember{ActionProfileId: 8, MemberId: 4, Action: &p4v1.Action{ActionId: 5}})
+	group := groupEntity(&p4v1.ActionProfileGroup{ActionProfileId: 8, GroupId: 2, Members: []*p4v1.ActionProfileGroup_Member{{MemberId: 4}}})
+	holding := func(foreign ...*p4v1.Entity) *contents {
+		c := &contents{objects: map[string]object{}, foreign: foreign}
+		c.addEntry(encodeEntry(x, route(1, 1, false), pool{}), x)
+		c.addEntry(&p4v1.TableEntry{TableId: 7, IsDefaultAction: true}, x)
+		return c
+	}
+	for _, test := range []struct {
+		name       string
+		have, want *contents
+		bfrt       bool
+		steps      []string
+		gone       int
+	}{
+		{"none", holding(), holding(), false, nil, 0},
+		{"others", holding(member, group), holding(), false, []string{"delete hops group 2 2", "delete hops member 4 3", "delete routes to=0.0.0.1 1"}, 1},
+		{"others over BfRt", holding(member, group), holding(), true, []string{"delete hops group 2 2", "delete hops member 4 3"}, 0},
+		{"the same", holding(member, group), holding(member, group), false, nil, 0},
+		{"a group too many", holding(member, group), holding(member), true, []string{"delete hops group 2 2"}, 0},
+		{"a rollback", holding(), holding(member, group), true, []string{"insert hops group 2 0", "insert hops member 4 0", "delete routes to=0.0.0.1 1"}, 1},
+	} {
+		ex := &exchange{link: &primary.Link{}, index: x}
+		if test.bfrt {
+			ex.link.Endpoint.Speak = func(grpc.ClientConnInterface) target.Session { return target.Session{} }
+		}
+		list, gone := ex.foreignSteps(test.have, test.want)
+		var got []string
+		for _, s := range list {
+			got = append(got, fmt.Sprint(s.Kind, " ", s.Object, " ", s.clears))
+		}
+		if !slices.Equal(got, test.steps) || len(gone) != test.gone {
+			t.Errorf("%s: %q and %d entries, want %q and %d", test.name, got, len(gone), test.steps, test.gone)
+		}
+	}
+	// A plan that replaces only the default action uses no members.
+	preset := &contents{objects: map[string]object{}}
+	preset.addEntry(&p4v1.TableEntry{TableId: 7, IsDefaultAction: true}, x)
+	for c, want := range map[*contents]bool{holding(): true, preset: false, {}: false} {
+		if got := c.uses(x, x.Profiles[0]); got != want {
+			t.Errorf("%d objects use the profile: %v", len(c.objects), got)
+		}
+	}
+	if holding().uses(x, &p4info.Profile{ID: 9}) {
+		t.Error("an entry uses another profile")
+	}
+}
