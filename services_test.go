@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/p4lb/p4lb"
 )
 
-// pool is a network with a service, and traffic to it that outlasts a change of the pool.
+// pool is a network with a service. The traffic to it outlasts a change of the pool.
 var pool = fstest.MapFS{"net.yaml": {Data: []byte(`
 name: pool
 defaults: {switch-links: {rate: 1G}, host-links: {rate: 100Mbps}}
@@ -32,11 +31,12 @@ loads: [0.8]
 seeds: 3
 duration: 200ms
 drain: 3s
+faults: [{at: 100ms, server: h6, down: true}]
 `
 
 // A connection table: the program reports each new connection to a virtual address by a
-// digest, and the controller pins it to its server. So connections survive a pool that
-// shrinks from three servers to two.
+// digest, and the controller pins it to its server. Connections thus survive when their server leaves
+// the pool, or another one.
 func ExampleNetwork_OnDigest() {
 	unfinished := func(pins bool) float64 {
 		r, err := p4lb.Experiment{Text: toPool, Files: pool, Schemes: "testdata", Begin: func(n *p4lb.Network) error {
@@ -44,14 +44,6 @@ func ExampleNetwork_OnDigest() {
 			if err != nil {
 				return err
 			}
-			n.At(100*time.Millisecond, func() {
-				if err := leaf.Modify(p4lb.Entry{
-					Table: "services", Match: map[string]string{"h.ip.dst": "10.0.2.100", "h.l4.dport": "80"},
-					Action: "pool", Args: map[string]string{"id": "1", "n": "2"},
-				}); err != nil {
-					log.Fatal(err)
-				}
-			})
 			if !pins {
 				return nil
 			}

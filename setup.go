@@ -91,12 +91,14 @@ type Traffic struct {
 	Transport string `key:"transport"` // of these flows, instead of the experiment's
 }
 
-// A Fault is a failure of a link or a switch during a run.
+// A Fault is a failure of a link or a switch during a run, or the absence of a server from the pools
+// of its services.
 type Fault struct {
 	At     time.Duration `key:"at"`
 	Until  time.Duration `key:"until"`  // 0: the end of the run
 	Link   string        `key:"link"`   // such as l1-s2
 	Switch string        `key:"switch"` // instead of a link
+	Server string        `key:"server"` // instead of a link: a host
 	Down   bool          `key:"down"`   // the controller is notified
 	Rate   int64         `key:"rate,rate"`
 	Drop   float64       `key:"drop"` // share of the packets that the switch drops

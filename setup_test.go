@@ -68,7 +68,7 @@ func TestSetupText(t *testing.T) {
 	got := p4lb.Setup{
 		Name: "a: b", FatTree: &p4lb.FatTree{K: 4, Delay: 1500}, Schemes: []p4lb.Scheme{{Name: "drill", Set: map[string]string{"d": "4"}}},
 		Traffic: []p4lb.Traffic{{Pattern: "pairs", Pairs: []string{"h1-h9"}, Size: 1e6, Flows: 1}},
-		Seeds:   2, Faults: []p4lb.Fault{{At: 90 * time.Second, Link: "l1-s1", Rate: 25e8}}, Drain: time.Hour,
+		Seeds:   2, Faults: []p4lb.Fault{{At: 90 * time.Second, Link: "l1-s1", Rate: 25e8}, {Server: "h3", Down: true}}, Drain: time.Hour,
 	}.Text()
 	const want = `name: "a: b"
 topology: {"fat-tree":{"delay":"1.5us","k":4}}
@@ -76,7 +76,7 @@ schemes: [{"scheme":"drill","set":{"d":"4"}}]
 traffic: [{"flows":1,"pairs":["h1-h9"],"pattern":"pairs","size":1000000}]
 seeds: 2
 drain: "3600s"
-faults: [{"at":"90s","link":"l1-s1","rate":"2.5Gbps"}]
+faults: [{"at":"90s","link":"l1-s1","rate":"2.5Gbps"},{"down":true,"server":"h3"}]
 `
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)

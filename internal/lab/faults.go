@@ -2,19 +2,22 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/sim"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // planFaults plans the faults of the case.
 func (r *running) planFaults(ctx context.Context) error {
 	r.avoid(r.topo)
-	var down []int                 // links that are currently down
+	var down spec.Outage
 	rates := map[int]fabric.Rate{} // rates of links known to the controller
 	faults := r.Case.Strikes()
 	for i := range faults {
@@ -23,14 +26,21 @@ func (r *running) planFaults(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		servers, err := f.Servers(r.setup.named)
+		if err != nil {
+			return err
+		}
 		strike := func(on bool) {
 			if err := r.setFault(f, links, on); err != nil {
 				r.fail(err)
 				return
 			}
+			if r.Job.serve != nil && f.Server != "" {
+				r.Job.serve.Log(atFault(r.net.Now(), f, servers, on))
+			}
 			switch {
 			case f.Down:
-				down = spec.Toggled(down, links, on)
+				down.Toggle(spec.Turn{Links: links, Servers: servers, Fail: on})
 			case f.Known:
 				for _, l := range links {
 					if delete(rates, l); on {
@@ -40,11 +50,11 @@ func (r *running) planFaults(ctx context.Context) error {
 			default:
 				return
 			}
-			now, slow := slices.Clone(down), maps.Clone(rates)
+			now, slow := down.Clone(), maps.Clone(rates)
 			r.net.At(r.net.Now()+time.Duration(r.x.Latency), func() {
 				topo, err := withRates(r.topo, slow)
 				if err == nil {
-					topo = topo.Fail(now...)
+					topo = now.Apply(topo)
 					r.avoid(topo)
 					err = r.replan(ctx, topo)
 				}
@@ -54,7 +64,9 @@ func (r *running) planFaults(ctx context.Context) error {
 			})
 		}
 		r.net.At(time.Duration(f.At), func() {
-			r.recovery.begin(r.net)
+			if f.Server == "" {
+				r.recovery.begin(r.net)
+			}
 			strike(true)
 		})
 		if f.Until > 0 {
@@ -62,6 +74,17 @@ func (r *running) planFaults(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// atFault returns the line about a server that leaves its pools or returns, for controllers of the
+// user.
+func atFault(now time.Duration, f *spec.Fault, from []fabric.Member, on bool) string {
+	services := lists.Map(from, func(m fabric.Member) string { return m.Service })
+	does := "returns to"
+	if on {
+		does = "leaves"
+	}
+	return fmt.Sprintf("at %v server %s %s the pool of %s: your controllers change the tables", now, f.Server, does, strings.Join(services, " and of "))
 }
 
 // avoid makes hosts with several ports avoid planes in which no path leads to the destination's

@@ -88,7 +88,7 @@ func TestPlanesErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		fmt.Sprintf(planesTest, twoPlanes, "") + "ties: place\n":                                                        "ties: place with hosts of several ports",
 		fmt.Sprintf(planesTest, twoPlanes, "") + "faults: [{at: 1ms, plane: 3, down: true}]\n":                          "faults[0]: plane 3: the hosts of rail have 2 ports",
-		fmt.Sprintf(planesTest, twoPlanes, "") + "faults: [{at: 1ms, plane: 1, switch: l1, down: true}]\n":              "faults[0]: want one of link, switch and plane",
+		fmt.Sprintf(planesTest, twoPlanes, "") + "faults: [{at: 1ms, plane: 1, switch: l1, down: true}]\n":              "faults[0]: want one of link, switch, plane and server",
 		fmt.Sprintf(planesTest, "leaf-spine: {leaves: 4, hosts: 4", "") + "faults: [{at: 1ms, plane: 1, down: true}]\n": "faults[0]: plane 1: the hosts of leaf-spine have one port",
 		fmt.Sprintf(planesTest, "rail: {rails: 4, planes: 99", ""):                                                      "topology: 99 planes: want at most 16",
 		fmt.Sprintf(planesTest, "rail: {rails: 4, levels: 9", ""):                                                       `topology.rail.levels: there is no key "levels"`,

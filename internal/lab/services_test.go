@@ -127,3 +127,27 @@ func TestServices(t *testing.T) {
 		}
 	}
 }
+
+// TestPoolChanges: while the link of a server is down, new flows go to the other servers. When a
+// server leaves the pool and returns, a program that hashes over the number of servers moves flows
+// to a server that does not know them.
+func TestPoolChanges(t *testing.T) {
+	for _, c := range []struct {
+		fault string
+		moves bool
+	}{
+		{"{at: 0s, link: h7, down: true}", false},
+		{"{at: 0s, server: h7, down: true}", false},
+		{"{at: 20ms, until: 25ms, server: h7, down: true}", true},
+	} {
+		x, err := runService(t, strings.Replace(toService, "0.2", "0.9", 1)+"faults: ["+c.fault+"]\n", "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := x.Rows[0].Runs[0]
+		moves := strings.Contains(strings.Join(r.Alerts, "\n"), "had packets at another server")
+		if moves != c.moves || (r.Metrics["unfinished"] > 0) != c.moves {
+			t.Errorf("%s: flows move %t, want %t; %g %% unfinished: %v", c.fault, moves, c.moves, r.Metrics["unfinished"], r.Alerts)
+		}
+	}
+}

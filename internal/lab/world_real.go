@@ -308,14 +308,14 @@ func (r *running) runFaults(ctx context.Context, p *place, list []spec.Turn) err
 			return false // the flows have ended before the fault
 		}
 	}
-	var down []int
+	var down spec.Outage
 	for _, t := range list {
 		at := time.Duration(t.At)
 		if !sleep(at) {
 			return nil
 		}
-		down = spec.Toggled(down, t.Links, t.Fail)
-		plan, err := r.plan(r.topo.Fail(down...))
+		down.Toggle(t)
+		plan, err := r.plan(down.Apply(r.topo))
 		if err != nil {
 			return err
 		}

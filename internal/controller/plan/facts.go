@@ -10,6 +10,7 @@ import (
 
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // A place is the context in which an expression of a manifest is evaluated: a switch,
@@ -112,7 +113,7 @@ func (p *place) nest(words []string, do func(*place) error) error {
 	case "service":
 		return p.eachService(inner)
 	case "server":
-		return p.eachHost(&p.b.plan.Topology.Services[p.facts[manifest.ServiceNumber]-1], inner)
+		return p.eachHost(p.b.serverPools()[p.facts[manifest.ServiceNumber]-1], inner)
 	}
 	return fmt.Errorf("nothing is known about each %s", words[0])
 }
@@ -232,10 +233,15 @@ func (p *place) eachService(do func(*place) error) error {
 	if len(t.Services) == 0 {
 		return fmt.Errorf("each service: topology %s has no services: want services: {web: {address: …, servers: […]}}", t.Name)
 	}
-	for i, s := range t.Services {
+	for i := range t.Services {
+		s := &t.Services[i]
+		pool := p.b.serverPools()[i]
+		if len(pool) == 0 {
+			continue
+		}
 		if err := do(p.with(map[manifest.Fact]int64{
 			manifest.ServiceNumber: int64(i + 1), manifest.ServiceAddress: addressNumber(s.Address), manifest.IPv6: truth(s.Address.Is6()),
-			manifest.ServicePort: int64(s.Port), manifest.ServerTotal: int64(len(s.Servers)),
+			manifest.ServicePort: int64(s.Port), manifest.ServerTotal: int64(len(pool)), manifest.Serving: 0,
 		})); err != nil {
 			return err
 		}
@@ -243,15 +249,38 @@ func (p *place) eachService(do func(*place) error) error {
 	return nil
 }
 
-// eachHost calls do for each host, or each server of a service.
-func (p *place) eachHost(of *fabric.Service, do func(*place) error) error {
+// serverPools returns the servers in the pool of each service: reachable ones that are not drained.
+// A route for a prefix does not show that the link of a host is down.
+func (b *planner) serverPools() [][]string {
+	if b.pools != nil {
+		return b.pools
+	}
+	t, cut := b.plan.Topology, map[string]bool{} // nodes with a link that is down
+	for _, l := range t.Links {
+		if l.Down {
+			cut[l.A.Node], cut[l.B.Node] = true, true
+		}
+	}
+	b.pools = make([][]string, len(t.Services))
+	for i := range t.Services {
+		s := &t.Services[i]
+		b.pools[i] = lists.Filter(s.Servers, func(name string) bool {
+			_, ok := b.wayTo(t.Host(name).IP.Addr())
+			return ok && !cut[name] && !slices.Contains(s.Drained, name)
+		})
+	}
+	return b.pools
+}
+
+// eachHost calls do for each host, or for each server of a pool.
+func (p *place) eachHost(pool []string, do func(*place) error) error {
 	t, base, places := p.b.plan.Topology, 0, map[string]int{}
 	for i, h := range t.Hosts {
 		at := places[h.Switch]
 		places[h.Switch]++
 		index := -1
-		if of != nil {
-			if index = slices.Index(of.Servers, h.Name); index < 0 {
+		if pool != nil {
+			if index = slices.Index(pool, h.Name); index < 0 {
 				continue
 			}
 		}
@@ -265,8 +294,11 @@ func (p *place) eachHost(of *fabric.Service, do func(*place) error) error {
 			manifest.HostAddress: addressNumber(h.IP.Addr()), manifest.HostMAC: int64(macNumber(h.MAC)), manifest.IPv6: truth(h.IP.Addr().Is6()),
 			manifest.LeafNumber: int64(t.Switch(h.Switch).Leaf), manifest.Here: truth(h.Switch == p.b.sw.Name),
 		}
-		if of != nil {
+		if pool != nil {
 			facts[manifest.ServerIndex] = int64(index)
+		}
+		if n := p.facts[manifest.ServiceNumber]; n > 0 {
+			facts[manifest.Serving] = truth(slices.Contains(t.Services[n-1].Servers, h.Name))
 		}
 		if err := p.reached(w, facts, do); err != nil {
 			return err

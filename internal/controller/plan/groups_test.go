@@ -36,6 +36,28 @@ func TestPairsAndServices(t *testing.T) {
 			t.Errorf("%s, each %q: %s\ngot  %q\nwant %q", test.sw, test.each, test.facts, got, test.want)
 		}
 	}
+	// A server outside the pool, drained or unreachable, has no number in it, and the others are
+	// numbered without gaps. A service without a server in its pool is left out.
+	links, err := top.FindLinks("h3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		top         *fabric.Topology
+		each, facts string
+		want        []string
+	}{
+		{top.Drain(fabric.Member{Service: "web", Server: "h3"}), "service server", "$servers $server $host", []string{"1 0 1"}},
+		{top.Fail(links...), "service server", "$servers $server $host", []string{"1 0 1"}},
+		{top.Drain(fabric.Member{Service: "web", Server: "h3"}), "service host", "$host $serves", []string{"1 1", "2 0", "3 1"}},
+		{top.Fail(links...), "service host", "$host $serves", []string{"1 1", "2 0", "3 1"}},
+		{top.Fail(links...).Drain(fabric.Member{Service: "web", Server: "h1"}), "service", "$servers", nil},
+	} {
+		b := testPlanner(t, test.top, "l1", fabric.ByHops)
+		if got := facts(t, b, manifest.Repeat{Each: manifest.Each(test.each)}, test.facts); !slices.Equal(got, test.want) {
+			t.Errorf("each %q: %s\ngot  %q\nwant %q", test.each, test.facts, got, test.want)
+		}
+	}
 	b := testPlanner(t, load(t, halves5), "l1", fabric.ByHops)
 	if got := facts(t, b, manifest.Repeat{Each: "service"}, "1"); len(got) != 1 || !strings.HasPrefix(got[0], "error: each service: topology") {
 		t.Errorf("without services: %q", got)

@@ -89,6 +89,7 @@ type planner struct {
 	grouping fabric.Grouping    // meaning of group ids on the switch
 	groups   []fabric.Group     // nil: not computed yet
 	single   map[fabric.Hop]int // ids of groups with one path
+	pools    [][]string         // see serverPools; nil: not computed yet
 }
 
 func (b *planner) fail(hint, format string, args ...any) {

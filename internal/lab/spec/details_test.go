@@ -137,3 +137,50 @@ func TestReceivers(t *testing.T) {
 		}
 	}
 }
+
+// TestPoolsInFaults: a server leaves the pools of its services, or of one, and returns. Unknown
+// servers and services, and pools without a server, are errors.
+func TestPoolsInFaults(t *testing.T) {
+	const net = `
+switches: {l1: {}}
+hosts: {h1: , h2: , h3: , h4: }
+services: {web: {address: 10.0.9.1, servers: [h2, h3]}, mail: {address: 10.0.9.2, servers: [h3, h4]}}
+links: [{ends: [h1, l1], rate: 1G}, {ends: [h2, l1], rate: 1G}, {ends: [h3, l1], rate: 1G}, {ends: [h4, l1], rate: 1G}]
+`
+	for _, c := range []struct{ faults, want string }{
+		{"{at: 1ms, until: 3ms, server: h3, down: true}", "[] []; [h3] [h3]; [] []"},
+		{"{at: 1ms, until: 3ms, server: h3, service: web, down: true}", "[] []; [h3] []; [] []"},
+		{"{at: 2ms, server: h2, down: true}, {at: 1ms, until: 2ms, server: h3, service: web, down: true}", "x.yaml:5: faults: at 2ms the pool of service web is empty: want at least one of its servers h2, h3 in it"},
+		{"{at: 3ms, server: h2, down: true}, {at: 1ms, until: 2ms, server: h3, service: web, down: true}", "[] []; [h3] []; [] []; [h2] []"},
+		{"{at: 1ms, server: h9, down: true}", "x.yaml:5: faults[0]: h9 is not a server of a service: want one of h2, h3, h4"},
+		{"{at: 1ms, server: h4, service: web, down: true}", "x.yaml:5: faults[0]: h4 is not a server of web: want one of h2, h3"},
+		{"{at: 1ms, server: h4, service: ftp, down: true}", `x.yaml:5: faults[0]: there is no service "ftp": want one of web, mail`},
+		{"{at: 1ms, server: h4, drop: 0.5}", "x.yaml:5: faults[0]: server h4: want down: true: it leaves the pool; for other faults, want its link"},
+		{"{at: 1ms, server: h4, link: h4, down: true}", "x.yaml:5: faults[0]: want one of link, switch, plane and server"},
+		{"{at: 3ms, until: 2ms, server: h4, down: true}", "x.yaml:5: faults[0]: until 2ms is not after at 3ms"},
+	} {
+		read := func(string) ([]byte, error) { return []byte(net), nil }
+		x, err := Load("x.yaml", []byte("topology: net.yaml\nschemes: [ecmp]\ntraffic: [{pattern: all-to-all, size: 1KB, load-of: hosts}]\nduration: 5ms\nfaults: ["+c.faults+"]\n"), read, nil)
+		if err != nil {
+			if err.Error() != c.want {
+				t.Errorf("%s: %v\nwant %s", c.faults, err, c.want)
+			}
+			continue
+		}
+		topo, err := x.Cases[0].Network(read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		phases, err := x.Cases[0].Phases(topo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range phases {
+			got = append(got, fmt.Sprint(p.Services[0].Drained, p.Services[1].Drained))
+		}
+		if text := strings.Join(got, "; "); text != c.want {
+			t.Errorf("%s: drained %s\nwant %s", c.faults, text, c.want)
+		}
+	}
+}

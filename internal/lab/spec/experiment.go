@@ -319,14 +319,17 @@ type SwitchSpec struct {
 	Knowledge   string `yaml:"knowledge"`
 }
 
-// A Fault is a failure of a link or a switch during the run.
+// A Fault is a failure of a link or a switch during the run, or the absence of a server from its
+// pools.
 type Fault struct {
 	At     Time    `yaml:"at"`
 	Until  Time    `yaml:"until"` // 0: until the end
 	Link   string  `yaml:"link"`  // such as l1-s2 or l1:3
 	Switch string  `yaml:"switch"`
 	Plane  int     `yaml:"plane"`      // all links of a plane, counted from 1
-	Down   bool    `yaml:"down"`       // the link or switch is down, and the controller is notified
+	Server string  `yaml:"server"`     // a host, which leaves the pools of its services
+	Of     string  `yaml:"service"`    // beside server: the only service whose pool it leaves
+	Down   bool    `yaml:"down"`       // the link, switch or server is down, and the controller is notified
 	Drop   float64 `yaml:"drop"`       // the switch silently drops this share of the packets
 	Hole   float64 `yaml:"black-hole"` // the switch drops all packets of this share of host pairs; 1 includes probes
 	Rate   Bitrate `yaml:"rate"`       // the link, or all links of the switch, have this rate without notification

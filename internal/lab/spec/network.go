@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/network/fabric"
@@ -336,18 +337,17 @@ func (tr *Traffic) Maker(t *fabric.Topology) (*flowMaker, error) {
 	return newDraw(tr, t, NewRandom(1, 0))
 }
 
-// Phases returns the network at the start, and after each failure or repair of links in the
-// case's faults.
+// Phases returns the network at the start, and after each turn of the case's faults.
 func (c *Case) Phases(t *fabric.Topology) ([]*fabric.Topology, error) {
 	turns, err := c.Turns(t)
 	if err != nil {
 		return nil, err
 	}
 	list := []*fabric.Topology{t}
-	var down []int
+	var down Outage
 	for _, turn := range turns {
-		down = Toggled(down, turn.Links, turn.Fail)
-		list = append(list, t.Fail(down...))
+		down.Toggle(turn)
+		list = append(list, down.Apply(t))
 	}
 	return list, nil
 }
@@ -365,14 +365,15 @@ func (s *Setting) Strikes() (list []Fault) {
 	return list
 }
 
-// A Turn is a time at which links fail or are repaired.
+// A Turn is a time at which links fail or are repaired, or servers leave their pools or return.
 type Turn struct {
-	At    Time
-	Links []int
-	Fail  bool
+	At      Time
+	Links   []int
+	Servers []fabric.Member
+	Fail    bool
 }
 
-// Turns lists the times at which the case's faults fail or repair links, in order.
+// Turns lists the times at which the case's faults change links or pools, in order.
 func (c *Case) Turns(t *fabric.Topology) ([]Turn, error) {
 	var list []Turn
 	for _, f := range c.Strikes() {
@@ -383,22 +384,69 @@ func (c *Case) Turns(t *fabric.Topology) ([]Turn, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Turn{f.At, links, true})
+		servers, err := f.Servers(t)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Turn{f.At, links, servers, true})
 		if f.Until > 0 {
-			list = append(list, Turn{f.Until, links, false})
+			list = append(list, Turn{f.Until, links, servers, false})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Turn) int { return cmp.Compare(a.At, b.At) })
 	return list, nil
 }
 
-// Toggled adds links to a list, or removes them.
-func Toggled(list, links []int, on bool) []int {
-	list = slices.DeleteFunc(list, func(l int) bool { return slices.Contains(links, l) })
+// An Outage is the set of links that are down and of servers outside their pools.
+type Outage struct {
+	links   []int
+	servers []fabric.Member
+}
+
+// Toggle adds the links and servers of a failure, or removes repaired ones.
+func (o *Outage) Toggle(t Turn) {
+	o.links, o.servers = toggled(o.links, t.Links, t.Fail), toggled(o.servers, t.Servers, t.Fail)
+}
+
+// Clone returns a copy.
+func (o *Outage) Clone() *Outage {
+	return &Outage{slices.Clone(o.links), slices.Clone(o.servers)}
+}
+
+// Apply returns the topology during the outage.
+func (o *Outage) Apply(t *fabric.Topology) *fabric.Topology {
+	t = t.Fail(o.links...)
+	if len(o.servers) > 0 {
+		t = t.Drain(o.servers...)
+	}
+	return t
+}
+
+// toggled adds items to a list, or removes them.
+func toggled[T comparable](list, items []T, on bool) []T {
+	list = slices.DeleteFunc(list, func(l T) bool { return slices.Contains(items, l) })
 	if on {
-		list = append(list, links...)
+		list = append(list, items...)
 	}
 	return list
+}
+
+// checkPools returns an error if the faults leave a service without a server in its pool.
+func (c *Case) checkPools(t *fabric.Topology) error {
+	turns, err := c.Turns(t)
+	if err != nil {
+		return err
+	}
+	var down Outage
+	for _, turn := range turns {
+		down.Toggle(turn)
+		for _, s := range t.Drain(down.servers...).Services {
+			if len(s.Drained) == len(s.Servers) {
+				return fmt.Errorf("at %v the pool of service %s is empty: want at least one of its servers %s in it", turn.At, s.Name, strings.Join(s.Servers, ", "))
+			}
+		}
+	}
+	return nil
 }
 
 // check returns an error if the fault is invalid.
@@ -416,13 +464,49 @@ func (f *Fault) check(t *fabric.Topology) error {
 		return fmt.Errorf("every %v, times %d: want 2 to %d times, and every longer than from at to until", f.Every, f.Times, maxFaults)
 	case f.Until != 0 && f.Until <= f.At:
 		return fmt.Errorf("until %v is not after at %v", f.Until, f.At)
-	case one(f.Link != "", f.Switch != "", f.Plane != 0) != 1:
-		return errors.New("want one of link, switch and plane")
+	case one(f.Link != "", f.Switch != "", f.Plane != 0, f.Server != "") != 1:
+		return errors.New("want one of link, switch, plane and server")
+	case f.Of != "" && f.Server == "":
+		return errors.New("service: want it beside server")
+	case f.Server != "" && !f.Down:
+		return fmt.Errorf("server %s: want down: true: it leaves the pool; for other faults, want its link", f.Server)
 	case !f.Down && f.Rate == 0 && f.Errors == 0 && f.Switch == "":
 		return errors.New("drop and black-hole are of a switch")
 	}
+	if _, err := f.Servers(t); err != nil {
+		return err
+	}
 	_, err := f.Links(t)
 	return err
+}
+
+// Servers returns the places in pools that the fault's server leaves.
+func (f *Fault) Servers(t *fabric.Topology) (list []fabric.Member, err error) {
+	if f.Server == "" {
+		return nil, nil
+	}
+	for _, s := range t.Services {
+		if slices.Contains(s.Servers, f.Server) && (f.Of == "" || f.Of == s.Name) {
+			list = append(list, fabric.Member{Service: s.Name, Server: f.Server})
+		}
+	}
+	if len(list) > 0 {
+		return list, nil
+	}
+	var all []string
+	for _, s := range t.Services {
+		if f.Of == "" || f.Of == s.Name {
+			all = append(all, s.Servers...)
+		}
+	}
+	switch {
+	case len(t.Services) == 0:
+		return nil, fmt.Errorf("server %s: topology %s has no services", f.Server, t.Name)
+	case len(all) == 0:
+		names := lists.Map(t.Services, func(s fabric.Service) string { return s.Name })
+		return nil, fmt.Errorf("there is no service %q: want one of %s", f.Of, strings.Join(names, ", "))
+	}
+	return nil, fmt.Errorf("%s is not a server of %s: want one of %s", f.Server, cmp.Or(f.Of, "a service"), strings.Join(lists.Set(all), ", "))
 }
 
 // one returns the number of keys that are set, for checking that only one is.
@@ -439,6 +523,9 @@ func one(keys ...bool) (n int) {
 func (f *Fault) Links(t *fabric.Topology) ([]int, error) {
 	if f.Link != "" {
 		return t.FindLinks(f.Link)
+	}
+	if f.Server != "" {
+		return nil, nil
 	}
 	if f.Plane != 0 {
 		switches, err := t.Plane(f.Plane)

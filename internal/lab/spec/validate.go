@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/p4lb/p4lb/codegen"
 	"github.com/p4lb/p4lb/fitting"
@@ -313,9 +314,15 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 		if err := c.Faults[j].check(t); err != nil {
 			return src.wrong(fmt.Sprintf("%s[%d]", at("faults"), j), err)
 		}
+		if end := c.Length() + time.Duration(c.Drain); time.Duration(c.Faults[j].At) > end {
+			return src.wrong(fmt.Sprintf("%s[%d]", at("faults"), j), fmt.Errorf("at %v: the run ends after %v (duration and drain): want an earlier time", c.Faults[j].At, Time(end)))
+		}
 		if strikes += max(1, c.Faults[j].Times); strikes > maxFaults {
 			return src.wrong(at("faults"), fmt.Errorf("%d of them: want %d at most", strikes, maxFaults))
 		}
+	}
+	if err := c.checkPools(t); err != nil {
+		return src.wrong(at("faults"), err)
 	}
 	for name := range c.Set {
 		if !slices.ContainsFunc(x.Schemes, func(s Scheme) bool { return s.has(name) }) {

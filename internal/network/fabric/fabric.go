@@ -115,6 +115,8 @@ type Service struct {
 	// Direct: the servers accept packets to Address, and answer from it. The program
 	// changes only the destination MAC of packets to a server.
 	Direct bool
+	// Drained are the servers outside the pool: the program sends them no new connections.
+	Drained []string
 }
 
 // A Link connects two switches, or a host and a switch. Both directions have
@@ -246,6 +248,25 @@ func (t *Topology) FindLinks(text string) ([]int, error) {
 
 // Fail returns the topology with the given links (indexes in Links) down.
 func (t *Topology) Fail(links ...int) *Topology { return t.with(true, links) }
+
+// A Member is a server of a service.
+type Member struct{ Service, Server string }
+
+// Drain returns the topology with servers outside the pools of their services.
+func (t *Topology) Drain(members ...Member) *Topology {
+	u := *t
+	u.Services = slices.Clone(t.Services)
+	for i := range u.Services {
+		s := &u.Services[i]
+		s.Drained = slices.Clone(s.Drained)
+		for _, m := range members {
+			if m.Service == s.Name {
+				s.Drained = lists.Add(s.Drained, m.Server)
+			}
+		}
+	}
+	return &u
+}
 
 // Restore returns the topology with the given links (indexes in Links) up.
 func (t *Topology) Restore(links ...int) *Topology { return t.with(false, links) }

@@ -3,6 +3,7 @@ package fabric
 import (
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // maxServices and maxServers bound the table entries that services need.
@@ -49,6 +50,16 @@ func (f *finisher) checkService(s draftService, hosts map[netip.Addr]string) {
 		f.errorf(s.line, "%s: servers is missing: want the hosts that serve %v, as in servers: [h3, h4]", what, s.Address)
 	case n > maxServers:
 		f.errorf(s.line, "%s: %d servers: want at most %d", what, n, maxServers)
+	}
+	for i, name := range s.Drained {
+		switch {
+		case !slices.Contains(s.Servers, name):
+			f.errorf(s.line, "%s: drained: %s is not a server: want some of %s", what, name, strings.Join(s.Servers, ", "))
+		case slices.Contains(s.Drained[:i], name):
+			f.errorf(s.line, "%s: drained: %s stands there twice", what, name)
+		case i == len(s.Servers)-1:
+			f.errorf(s.line, "%s: drained: the pool is empty: want at least one of the servers %s in it", what, strings.Join(s.Servers, ", "))
+		}
 	}
 	for i, name := range s.Servers {
 		at, there := f.nodes[name]

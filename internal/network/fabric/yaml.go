@@ -165,12 +165,15 @@ func (r *reader) switchOf(f tree.Field) draftSwitch {
 // serviceOf reads a service.
 func (r *reader) serviceOf(f tree.Field) draftService {
 	what := "service " + f.Key
-	r.object(f.Node, what, "address", "port", "servers", "return")
+	r.object(f.Node, what, "address", "port", "servers", "return", "drained")
 	s := draftService{line: f.Line, Service: Service{Name: f.Key}}
 	parse(r, f.Get("address"), what+": address", parseAddress, &s.Address)
 	parse(r, f.Get("port"), what+": port", within(1, 65535), &s.Port)
 	for _, item := range r.list(f.Get("servers"), what+": servers") {
 		s.Servers = append(s.Servers, r.word(item, what+": server"))
+	}
+	for _, item := range r.list(f.Get("drained"), what+": drained") {
+		s.Drained = append(s.Drained, r.word(item, what+": drained"))
 	}
 	parse(r, f.Get("return"), what+": return", func(text string) (bool, error) {
 		if text != "direct" {
@@ -350,6 +353,9 @@ func (t *Topology) YAML() []byte {
 		fmt.Fprintf(&b, ", servers: [%s]", strings.Join(lists.Map(s.Servers, quoted), ", "))
 		if s.Direct {
 			b.WriteString(", return: direct")
+		}
+		if len(s.Drained) > 0 {
+			fmt.Fprintf(&b, ", drained: [%s]", strings.Join(lists.Map(s.Drained, quoted), ", "))
 		}
 		b.WriteString("}\n")
 	}

@@ -241,8 +241,8 @@ var scopes = []scope{
 	{"source", "each leaf that sends to the preceding leaf: all pairs of leaves", []Fact{SourceLeaf}},
 	{"sender", "each host that sends to the preceding host: all pairs of hosts", []Fact{SenderNumber, SenderAddress, SenderLeaf}},
 	{"group", "each group of paths", wayFacts},
-	{"service", "each service of the topology", []Fact{ServiceNumber, ServiceAddress, ServicePort, ServerTotal, IPv6}},
-	{"server", "each reachable server of the preceding service", append([]Fact{ServerIndex, HostNumber, HostPlace, HostAddress, HostMAC, LeafNumber, Here}, wayFacts...)},
+	{"service", "each service of the topology with a server in its pool", []Fact{ServiceNumber, ServiceAddress, ServicePort, ServerTotal, Serving, IPv6}},
+	{"server", "each server in the pool of the preceding service: it is reachable and not drained", append([]Fact{ServerIndex, HostNumber, HostPlace, HostAddress, HostMAC, LeafNumber, Here}, wayFacts...)},
 	{"path", "each path to the preceding object", nil},
 }
 

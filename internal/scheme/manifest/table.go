@@ -168,6 +168,7 @@ const (
 	ServicePort    Fact = "service-port"
 	ServerTotal    Fact = "servers"
 	ServerIndex    Fact = "server"
+	Serving        Fact = "serves"
 	SendTime       Fact = "time"
 	SendCount      Fact = "sequence"
 )
@@ -233,8 +234,9 @@ func (Fact) Words() []Word {
 		{string(ServiceNumber), "the number of a service of the topology, from 1"},
 		{string(ServiceAddress), "its address; an IPv6 address must be the whole expression, a value of 128 bits"},
 		{string(ServicePort), "its port; 0: all"},
-		{string(ServerTotal), "the number of its servers"},
-		{string(ServerIndex), "a server, by its position among the servers of the service, from 0"},
+		{string(ServerTotal), "the number of servers in its pool: reachable ones that are not drained"},
+		{string(ServerIndex), "a server, by its position among the servers in the pool, from 0"},
+		{string(Serving), "of a host after a service: 1 if it is a server of the service, in the pool or not"},
 		{string(SendTime), "in a frame that a task sends: the lowest bits of the switch's clock in us"},
 		{string(SendCount), "in a frame that a task sends: the lowest bits of the number of earlier frames"},
 	}

@@ -150,6 +150,7 @@ An experiment file looks like this:
     - {at: 1s, switch: s2, drop: 0.0035}
     - {at: 1s, link: l1-s2, bit-errors: 1e-8}
     - {at: 1s, plane: 2, down: true}    # all links of a plane: see rail and dual-tor
+    - {at: 1s, until: 2s, server: h3, down: true}    # h3 leaves the pools of its services
     - {at: 1s, until: 1010ms, every: 100ms, times: 5, link: l1-s1, down: true}    # flaps
   ceiling: [keep-early, fast-core]    # bounds for the gain of any scheme, by removing reordering
                               # or congestion; also no-pauses, oracle
@@ -174,8 +175,10 @@ A fault takes a link or switch down (the controller is notified), slows a link d
 (rate), or makes a switch drop a share of all packets (drop) or all packets of a share
 of the host pairs (black-hole), or a link spoil a share of all bits (bit-errors); the
 controller is not notified of these. With known: true it learns a rate after latency,
-and weights (wcmp) follow. In real time (--on) links and switches can go down and come
-up; the other faults need the simulator.
+and weights (wcmp) follow. A server leaves the pools of its services, or of service
+alone: the controller sends it no new connections, and the host keeps answering. In
+real time (--on) links, switches and servers can go down and come up; the other faults
+need the simulator.
 Programs are for the architecture arch: v1model, tna or t2na, of all rows or of
 one. On Tofino probes come from the controller, or with probes: generator from
 the packet generator.
