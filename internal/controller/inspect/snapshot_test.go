@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/plan"
@@ -383,5 +386,95 @@ func TestObserverOfByteCounts(t *testing.T) {
 	want := []Observation{{ClockUS: 1_010_000, Switch: "l1", Port: 2, Traffic: 4000, Queue: 25, Interval: 12}, {ClockUS: 1_010_000, Switch: "l1", Port: 3, Traffic: 2000, Queue: 50, Interval: 13}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+}
+
+// An observer that cannot read a register or the clock names the switch and the register.
+func TestObserverFails(t *testing.T) {
+	list := []manifest.Register{
+		register("occupancy", 8, manifest.ByPort, manifest.Content{Kind: manifest.Occupancy, Scale: 200}),
+		register("interval", 8, manifest.ByPort, manifest.Content{Kind: manifest.Interval, Unit: manifest.Microseconds}),
+		register("heard", 8, manifest.ByPort, manifest.Content{Kind: manifest.Moment, Unit: manifest.Microseconds, Event: manifest.Heard}),
+	}
+	for _, missing := range []string{"C.occupancy", "C.interval", "C.heard", ""} {
+		f := &fakeMeter{fakeAccess: fakeAccess{clock: time.Second, cells: map[string][]uint64{}}}
+		for _, r := range list {
+			f.cells[r.Name] = make([]uint64, 8)
+		}
+		o, err := NewObserver(l1(list...), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "l1: reading the clock: broken"
+		if delete(f.cells, missing); missing != "" {
+			want = "l1: reading " + missing + ": "
+		} else {
+			f.err = errors.New("broken")
+		}
+		before := []Observation{{Port: 9}}
+		if got, err := o.Sample(t.Context(), before); err == nil || !strings.HasPrefix(err.Error(), want) || !slices.Equal(got, before) {
+			t.Errorf("without %q: %v, %v; want %s", missing, got, err, want)
+		}
+	}
+}
+
+// Observations are written as rows of both formats, with the columns that p4lb fit reads.
+func TestWriteObservations(t *testing.T) {
+	list := []Observation{{ClockUS: 5, Switch: "l1", Port: 2, Traffic: 800.5, Queue: 25, Interval: 12}, {ClockUS: 1 << 40, Switch: "l2", Port: 3}}
+	write := func(format string) []byte {
+		t.Helper()
+		var file bytes.Buffer
+		w, err := NewObservationWriter(&file, format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list { // each of them is in the file before the next
+			before := file.Len()
+			if err := w.Write(list[i : i+1]); err != nil || format == "csv" && file.Len() == before {
+				t.Errorf("%s: row %d: %d bytes, %v", format, i, file.Len()-before, err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return file.Bytes()
+	}
+	const want = "clock_us,switch,port,egress_traffic,occupancy,dequeue_interval\n5,l1,2,800.5,25,12\n1099511627776,l2,3,0,0,0\n"
+	if got := string(write("csv")); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	text := write("parquet")
+	if got, err := parquet.Read[Observation](bytes.NewReader(text), int64(len(text))); err != nil || !slices.Equal(got, list) {
+		t.Errorf("%+v, %v; want %+v", got, err, list)
+	}
+	if _, err := NewObservationWriter(&bytes.Buffer{}, "xml"); err == nil || err.Error() != `no dataset of form "xml": want csv or parquet` {
+		t.Errorf("another format: %v", err)
+	}
+}
+
+// Points of time and internal registers are minor: inspect shows them only on request.
+func TestMinorReadings(t *testing.T) {
+	inner := register("inner", 8, manifest.ByPort, manifest.Content{Kind: manifest.Count})
+	inner.Internal = true
+	in, err := New(l1(
+		register("depth", 8, manifest.ByPort, manifest.Content{Kind: manifest.QueueLength}),
+		register("seen", 8, manifest.ByPort, manifest.Content{Kind: manifest.Moment, Unit: manifest.Microseconds}),
+		register("due", 8, manifest.ByPort, manifest.Content{Kind: manifest.Deadline, Unit: manifest.Microseconds}), inner,
+	), &fakeAccess{clock: time.Millisecond, cells: map[string][]uint64{"C.depth": make([]uint64, 8), "C.seen": make([]uint64, 8), "C.due": make([]uint64, 8), "C.inner": make([]uint64, 8)}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := in.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	minor := map[string]bool{}
+	for _, r := range s.Readings {
+		minor[r.Register] = r.Minor
+	}
+	for register, want := range map[string]bool{"depth": false, "seen": true, "due": true, "inner": true} {
+		if got, ok := minor[register]; got != want || !ok {
+			t.Errorf("%s is minor: %v, want %v (read %v)", register, got, want, ok)
+		}
 	}
 }

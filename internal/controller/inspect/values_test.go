@@ -196,6 +196,8 @@ func TestPathWeights(t *testing.T) {
 		{"an unknown register", &manifest.Weights{From: manifest.FromRegister, Register: "x"}, nil, ""},
 		{"a table", &manifest.Weights{From: manifest.FromTable, Register: "level"}, []uint64{0, 2, 0, 1}, "3 75 %, 0 0 %, 1 25 %, "},
 		{"a table of zeros", &manifest.Weights{From: manifest.FromTable, Register: "level"}, []uint64{0, 0, 7, 0}, "1 50 %, 0 0 %, 1 50 %, "},
+		{"a table with the least sum", &manifest.Weights{From: manifest.FromTable, Register: "level"}, []uint64{0, 1, 7, 7}, "1 100 %, 0 0 %, 0 0 %, "},
+		{"a table with fewer levels than ports", &manifest.Weights{From: manifest.FromTable, Register: "level"}, []uint64{0, 2}, "3 33.3 %, 3 33.3 %, 3 33.3 %, "},
 		{"a table without levels", &manifest.Weights{From: manifest.FromTable, Register: "level"}, []uint64{0, 7, 7, 7}, "0 33.3 %, 0 33.3 %, 0 33.3 %, "},
 	} {
 		r := newReader()

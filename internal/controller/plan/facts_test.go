@@ -78,6 +78,10 @@ func TestFactsOfPlaces(t *testing.T) {
 		}},
 		{"l1", "host path", "", "$host $path $slot $port $first-path", []string{"1 0 0 1 0", "2 1 0 2 1", "3 2 0 3 2", "3 3 1 4 2", "3 4 2 5 2"}},
 		{"s1", "leaf", "", "$leaf $port $here", []string{"1 1 -", "2 2 -"}},
+		{"s1", "leaf path", "", "$leaf $path $first-path", []string{"1 0 0", "2 1 1"}},
+		{"l1", "route path", "", "$path $first-path $slot", []string{"0 0 0", "1 1 0", "2 2 0", "3 2 1", "4 2 2"}},
+		{"s1", "leaf source", "", "$leaf $source", []string{"1 2", "2 1"}},
+		{"l1", "host sender", "", "$host $sender $sender-leaf", []string{"1 2 1", "1 3 2", "2 1 1", "2 3 2", "3 1 1", "3 2 1"}},
 		{"l1", "leaf", "", "$leaf $paths $port", []string{"2 3 4"}},
 		{"l1", "leaf path", "", "$leaf $path $slot $port $next-port", []string{"2 0 0 3 2", "2 1 1 4 3", "2 2 2 5 3"}},
 		{"l1", "group", "", "$paths $first-member $member $first-path", []string{"3 0 0 0"}},
@@ -349,6 +353,37 @@ func TestCut(t *testing.T) {
 		p := &Plan{Topology: failed, Routes: failed.Routes()}
 		if got := p.Cut(); !slices.Equal(got, want) {
 			t.Errorf("without %q: %q, want %q", down, got, want)
+		}
+	}
+}
+
+// An address of 128 bits fits a field if the bits above the field are 0. A number fits
+// fields of any width that has its bits.
+func TestWideValues(t *testing.T) {
+	p := testPlanner(t, load(t, network), "l1", fabric.ByHops).here()
+	for _, test := range []struct {
+		value string
+		width int
+		upper uint64
+		lower uint64
+		err   string
+	}{
+		{"2001:db8::7", 128, 0x20010db8_00000000, 7, ""},
+		{"::ffff:2:3:4:5", 80, 0xffff, 0x0002_0003_0004_0005, ""},
+		{"::1:0:2:3:4:5", 80, 0, 0, "does not fit 80 bits"},
+		{"::1:2:3:4:5", 65, 1, 0x0002_0003_0004_0005, ""},
+		{"::2:2:3:4:5", 65, 0, 0, "does not fit 65 bits"},
+		{"255", 8, 0, 255, ""},
+		{"256", 8, 0, 0, "256 does not fit 8 bits"},
+		{"5", 128, 0, 5, ""},
+	} {
+		upper, lower, err := p.value(expr(t, test.value), test.width)
+		if test.err != "" {
+			if err == nil || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("%s in %d bits: %v, want %s", test.value, test.width, err, test.err)
+			}
+		} else if err != nil || upper != test.upper || lower != test.lower {
+			t.Errorf("%s in %d bits: %#x %#x, %v; want %#x %#x", test.value, test.width, upper, lower, err, test.upper, test.lower)
 		}
 	}
 }
