@@ -27,6 +27,8 @@ func TestEncodeMatch(t *testing.T) {
 		{exact, 128, plan.Match{Value: 2, Upper: 1}, "010000000000000002"},
 		{lpm, 32, plan.Match{Value: 0x0a000000, Bits: 8}, "0a000000/8"},
 		{lpm, 32, plan.Match{Value: 5}, "none"},
+		{lpm, 128, plan.Match{Value: 2, Upper: 1, Bits: 120}, "010000000000000002/120"},
+		{optional, 128, plan.Match{Value: 2, Upper: 1}, "010000000000000002"},
 		{ternary, 16, plan.Match{Value: 0x1234, Bits: 8}, "1200&ff00"},
 		{ternary, 16, plan.Match{Value: 0x1234, Bits: 16, Mask: v(0x0f)}, "04&0f"},
 		{ternary, 16, plan.Match{Value: 0x1234, Bits: 16, Mask: v(0)}, "none"},
