@@ -106,18 +106,18 @@ func Of(t *fabric.Topology) (n Network, err error) {
 		n.Hosts = max(n.Hosts, perLeaf[h.Switch])
 	}
 	routes := t.Routes()
-	var paths []fabric.Path
+	far, links := "", 0
 	for _, other := range leaves[1:] {
-		list, err := routes.Paths(leaves[0].Name, other.Name)
-		if err != nil {
-			return n, err
-		}
-		if len(paths) == 0 || len(list) > 0 && len(list[0].Nodes) > len(paths[0].Nodes) {
-			paths = list
+		if span, ok := routes.Span(leaves[0].Name, other.Name); ok && span.Links > links {
+			far, links = other.Name, span.Links
 		}
 	}
-	if len(paths) == 0 {
+	if far == "" {
 		return n, errors.New("there is no path between two leaves")
+	}
+	paths, err := routes.Paths(leaves[0].Name, far)
+	if err != nil {
+		return n, err
 	}
 	n.Paths, n.Hops = len(paths), len(paths[0].Nodes)-1
 	n.follow(t, paths)
