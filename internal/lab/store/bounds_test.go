@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -47,23 +48,14 @@ func TestSizesOfObjects(t *testing.T) {
 	}
 }
 
-// A listing has up to 4,096 pages of up to 16 MiB.
-func TestPages(t *testing.T) {
-	pages, room := 0, 0
+// A page of a listing has up to 16 MiB.
+func TestPageLimit(t *testing.T) {
+	room := 0
 	s := answers(t, func(w http.ResponseWriter, _ *http.Request) {
-		pages++
-		text := "<ListBucketResult></ListBucketResult>"
-		if room == 0 {
-			text = fmt.Sprintf("<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken></ListBucketResult>", pages)
-		}
-		open, rest, _ := strings.Cut(text, ">")
-		io.WriteString(w, open+">")
-		io.WriteString(w, strings.Repeat(" ", max(0, room-len(text)))+rest)
+		const begin, end = "<ListBucketResult>", "</ListBucketResult>"
+		io.WriteString(w, begin+strings.Repeat(" ", room-len(begin+end))+end)
 	})
 	list := func() error { return s.list(t.Context(), "", func(Object) error { return nil }) }
-	if err := list(); err == nil || !strings.Contains(err.Error(), "it has more than 4096 pages") || pages != 4096 {
-		t.Errorf("after %d pages: %v", pages, err)
-	}
 	for size, fits := range map[int]bool{16 << 20: true, 16<<20 + 1: false} {
 		room = size
 		if err := list(); (err == nil) != fits || err != nil && !strings.Contains(err.Error(), "unexpected EOF") {
@@ -213,4 +205,55 @@ func TestGoogleSignature(t *testing.T) {
 	if got := strings.Join(asked, ", "); got != want {
 		t.Errorf("asked %s\nwant %s", got, want)
 	}
+}
+
+// A transport answers each request with a body.
+type transport func() io.ReadCloser
+
+func (t transport) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: t()}, nil
+}
+
+// A slowBody returns a byte after each pause.
+type slowBody struct{ pause time.Duration }
+
+func (b slowBody) Read(p []byte) (int, error) {
+	time.Sleep(b.pause)
+	return copy(p, "x"), nil
+}
+
+func (b slowBody) Close() error { return nil }
+
+// A store may take 20 seconds, and then needs a rate of 16 KiB per second. The time in which
+// p4lb does not read does not count: before the first read, and between reads.
+func TestTimesOfReplies(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "a")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	synctest.Test(t, func(t *testing.T) {
+		b, err := open("s3://b/p?endpoint=http://127.0.0.1:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for pause, fails := range map[time.Duration]int{0: 0, 3 * time.Second: 7, 9 * time.Second: 3} {
+			clientOf(b).client = &http.Client{Transport: transport(func() io.ReadCloser { return slowBody{pause} })}
+			r, err := b.get(t.Context(), "x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := r.(*reply).ctx
+			for n := 1; n <= 8; n++ {
+				time.Sleep(time.Hour)
+				if ctx.Err() != nil && (fails == 0 || n <= fails) {
+					t.Fatalf("a byte in %v: the request ends before read %d: %v", pause, n, context.Cause(ctx))
+				}
+				if _, err := r.Read(make([]byte, 1)); err != nil {
+					t.Fatal(err)
+				}
+				if ended := context.Cause(ctx) == errSlow; ended != (fails > 0 && n >= fails) {
+					t.Errorf("a byte in %v: read %d ends the request: %v", pause, n, ended)
+				}
+			}
+			r.Close()
+		}
+	})
 }

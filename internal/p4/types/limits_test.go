@@ -99,7 +99,7 @@ func TestManyErrors(t *testing.T) {
 	if len(errs) != 21 || errs[20].Msg != "too many errors" {
 		t.Errorf("%d errors, the last is %v", len(errs), errs[len(errs)-1])
 	}
-	if info.Top["a998"] == nil || info.Top["a1000"] != nil || info.Top["last"] != nil {
+	if info.Top["a998"] == nil || info.Top["a999"] != nil || info.Top["a1000"] != nil || info.Top["last"] != nil {
 		t.Error("the checker did not stop at error 1,000")
 	}
 }

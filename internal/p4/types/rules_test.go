@@ -265,6 +265,17 @@ func TestMessages(t *testing.T) {
 		{"const string a = \"a\" + \"b\";", "1:18: strings are joined with ++"},
 		{"const string a = \"a\" + 1;", "1:18: + needs numbers, but \"a\" has type string"},
 		{"const string a = 1 + \"b\";", "1:18: + needs numbers, but \"b\" has type string"},
+		{"const string a = \"a\" ++ 8w1;", "1:18: ++ joins bits or strings, but \"a\" has type string"},
+		{"const string a = 8w1 ++ \"a\";", "1:18: ++ joins bits or strings, but \"a\" has type string"},
+		{"const bit<8> a = true +\nnosuch;", "2:1: nosuch is not declared"},
+		{"const bit<8> a = nosuch\n+ true;", "1:18: nosuch is not declared"},
+		// Both sides of an assignment are checked.
+		{"void f() { nosuch =\nmissing; }", "1:12: nosuch is not declared\ntest.p4:2:1: missing is not declared"},
+		{"void f() { nosuch +=\nmissing; }", "1:12: nosuch is not declared\ntest.p4:2:1: missing is not declared"},
+		{"void f(in bit<8> x) { x =\nmissing; }", "1:23: x cannot be assigned to: it is an in parameter\ntest.p4:2:1: missing is not declared"},
+		// The last index of a stack has 32 bits.
+		{"#include \"core.p4\"\nheader h { bit<8> a; }\nparser p(packet_in q, out h[3] s, out bit<32> n, out bit<33> m) { state start { q.extract(s.next); n = s.lastIndex;\nm = s.lastIndex; transition accept; } }",
+			"4:5: s.lastIndex has type bit<32>, but m needs bit<33>; cast it: (bit<33>)"},
 		// Type arguments are inferred only from instances of the same declaration.
 		{"extern a<T> { }\nextern b<T> { }\nextern void f<T>(a<T> x);\ncontrol c(b<bit<8>> y, a<bit<8>> z) { apply { f(z);\nf(y); } }",
 			"5:1: the type argument T of f cannot be inferred from the arguments; write f<...>(...)"},
@@ -291,9 +302,9 @@ func TestMessages(t *testing.T) {
 		var got []string
 		_, errs := check(t, "test.p4", []byte(tt.text))
 		for _, e := range errs {
-			got = append(got, strings.TrimPrefix(e.Error(), "test.p4:"))
+			got = append(got, e.Error())
 		}
-		if strings.Join(got, "\n") != tt.want {
+		if strings.TrimPrefix(strings.Join(got, "\n"), "test.p4:") != tt.want {
 			t.Errorf("%s\nhas %q, want %q", tt.text, got, tt.want)
 		}
 	}
