@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/plan"
@@ -39,10 +41,15 @@ func (m *meteredSwitch) PortCounts(context.Context) ([]bmv2.PortCounts, error) {
 type busySwitch struct {
 	meteredSwitch
 	empty bool
+	until int // the queues are empty when they are checked for this time
+	asked int
 	why   error
 }
 
-func (b *busySwitch) QueuesEmpty(context.Context) (bool, error) { return b.empty, b.why }
+func (b *busySwitch) QueuesEmpty(context.Context) (bool, error) {
+	b.asked++
+	return b.empty || b.asked == b.until, b.why
+}
 
 // drops adds up the ports of a switch and names the main reason, for at most four switches.
 func TestDrops(t *testing.T) {
@@ -75,5 +82,22 @@ func TestDrops(t *testing.T) {
 		if row.got != row.want {
 			t.Errorf("row %d: %q, want %q", i, row.got, row.want)
 		}
+	}
+}
+
+// TestSettle: deploy --once waits until the queues of each switch have been empty, but no longer than
+// its limit, and not for switches that do not report it. Then it names the busy ones.
+func TestSettle(t *testing.T) {
+	slow, busy, mute := &busySwitch{until: 3}, &busySwitch{}, &busySwitch{why: errors.New("closed")}
+	k := &keeper{target: &dropTarget{switches: map[string]registers.Access{"slow": slow, "busy": busy, "mute": mute, "blind": nil}}, plan: &plan.Plan{}}
+	for _, name := range []string{"blind", "missing", "mute", "slow"} {
+		k.plan.Switches = append(k.plan.Switches, &plan.Switch{Name: name})
+	}
+	if got := k.settle(t.Context(), time.Minute); len(got) > 0 || slow.asked != 3 || mute.asked != 1 {
+		t.Errorf("busy: %v; checked the slow switch %d times and the mute one %d times, want 3 and 1", got, slow.asked, mute.asked)
+	}
+	k.plan.Switches[0].Name, slow.until = "busy", 5
+	if got := k.settle(t.Context(), 0); !slices.Equal(got, []string{"busy", "slow"}) {
+		t.Errorf("at the limit: busy: %v, want busy and slow", got)
 	}
 }

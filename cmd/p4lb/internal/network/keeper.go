@@ -93,6 +93,11 @@ func (k *keeper) deploy(ctx context.Context) error {
 	}
 	defer func() { k.endTasks() }()
 	lost := k.verify(ctx, r)
+	if j.once && k.ours() {
+		if busy := k.settle(ctx, time.Second); len(busy) > 0 {
+			j.c.Warning("packets still wait in %s a second after the check: want a program that does not clone or recirculate packets endlessly", abbreviated(busy))
+		}
+	}
 	if err := j.show(r, lost); err != nil {
 		return err
 	}
@@ -348,6 +353,32 @@ func (k *keeper) verify(ctx context.Context, r *report.Report) *loss {
 		l.drops = k.drops(ctx)
 	}
 	return l
+}
+
+// settle waits until no packet waits in the switches, but not longer than most. A switch reports a
+// program that clones its clones after many clones, which takes time on slow links. settle returns
+// the switches in which packets wait at the end.
+func (k *keeper) settle(ctx context.Context, most time.Duration) (busy []string) {
+	within, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	for _, s := range k.plan.Switches {
+		e, err := k.target.Endpoint(s.Name)
+		q, ok := e.Registers.(registers.QueueTeller)
+		for empty := err != nil || !ok; !empty; {
+			if empty, err = q.QueuesEmpty(ctx); err != nil || empty {
+				break
+			}
+			if within.Err() != nil {
+				busy = append(busy, s.Name)
+				break
+			}
+			select {
+			case <-within.Done():
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}
+	return busy
 }
 
 // mostDropping is the maximum number of switches that a message about lost packets names.
