@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"math"
 	"runtime"
@@ -74,6 +75,9 @@ type Serve struct {
 	Start time.Duration
 	// Log receives lines about controllers; nil discards them.
 	Log func(text string)
+	// Warnings receives the log of the servers and switches, such as malformed calls; nil discards
+	// it.
+	Warnings *slog.Logger
 
 	row string     // label of the row
 	mu  sync.Mutex // locked during the run that is being served

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"strconv"
@@ -51,6 +52,7 @@ func (o *Serve) check(jobs []*Job) error {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
+	o.Warnings = cmp.Or(o.Warnings, slog.New(slog.DiscardHandler))
 	o.row = jobs[0].Scheme.Label
 	for _, j := range jobs {
 		if j.Scheme.Label != o.row {
@@ -91,7 +93,7 @@ func deployServed(ctx context.Context, r *running) (_ deployment, err error) {
 	}
 	chance := r.newChance()
 	d.target = embedded.New(embedded.Options{
-		Memory: true, Still: true, BfRt: o.BfRt, Seed: r.Seed, Load: chance.load, Priorities: r.planned.Queues(),
+		Memory: true, Still: true, BfRt: o.BfRt, Seed: r.Seed, Load: chance.load, Priorities: r.planned.Queues(), Log: o.Warnings,
 		Simulator: func(name string) p4rt.Simulator {
 			d.nodes[name] = &servedNode{served: d, plan: r.planned.Switch(name), sw: r.net.Switch(name), chance: chance}
 			return d.nodes[name]

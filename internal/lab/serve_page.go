@@ -114,6 +114,7 @@ func (d *served) start(page net.Listener) {
 		rest = rest[1:]
 		server := thrift.NewServer(&thriftNode{d.target.Device(s.Name), n}, s.Device)
 		server.AllowSwap()
+		server.LogTo(d.o.Warnings.With("switch", s.Name))
 		server.Simulate(thriftTurns{n})
 		d.thrift = append(d.thrift, server)
 		d.work.Go(func() { server.Serve(l) })

@@ -1,10 +1,12 @@
 package lab
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -464,5 +466,34 @@ func TestServeManyPacketOuts(t *testing.T) {
 	}
 	if last := lines[len(lines)-1]; len(lines) != 21 || !strings.Contains(last, "further lines") {
 		t.Errorf("%d lines, the last %q", len(lines), last)
+	}
+}
+
+// TestServeMalformed: a malformed Thrift call closes its connection and is logged with the switch.
+func TestServeMalformed(t *testing.T) {
+	var log bytes.Buffer
+	r, pages, _ := serving(&Serve{Every: 10 * time.Millisecond, Wait: 1, Timeout: time.Minute, Warnings: slog.New(slog.NewTextHandler(&log, nil))})
+	var work sync.WaitGroup
+	work.Go(func() {
+		page := <-pages
+		defer get(t, page+"/done?name=a")
+		c, err := net.Dial("tcp", listOf(t, page)["l1"].Thrift)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		c.SetDeadline(time.Now().Add(time.Minute))
+		if _, err := c.Write([]byte("\xff\xff\xff\xffno call")); err != nil {
+			t.Error(err)
+		}
+		if text, err := io.ReadAll(c); err != nil || len(text) > 0 {
+			t.Errorf("the connection ends with %q, %v", text, err)
+		}
+	})
+	run(t, r, load(t, weighted))
+	work.Wait()
+	if got := log.String(); strings.Count(got, "malformed Thrift call: closed the connection") != 1 || !strings.Contains(got, "switch=l1") {
+		t.Errorf("log %q: want one line about the malformed call", got)
 	}
 }

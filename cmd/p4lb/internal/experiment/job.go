@@ -345,7 +345,7 @@ func (j *labJob) one(ctx context.Context, x *spec.Experiment, world string, seve
 		return nil, err
 	}
 	if j.serve.Address != "" {
-		r.Serve = &j.serve
+		r.Serve, j.serve.Warnings = &j.serve, j.c.Log
 		r.Serve.Log = func(text string) { fmt.Fprintln(j.c.Err, text) }
 	}
 	bar := newLabProgress(j.c, x.Name)
