@@ -47,7 +47,8 @@ func newManifestCheck(c *cli.Console) *cobra.Command {
 		Long: `Check reports the first error in each manifest with its line: an unknown key or
 word, a table without the keys of its purpose, a task without its registers. It
 then compares the manifest with the program: all parts that the manifest names
-must exist and be large enough.
+must exist and be large enough. A note names tasks that send frames without returns:,
+because p4lb cannot see that these frames are lost.
 
 The program is --program, or the one that the manifest names (program:), or
 mine.p4 beside mine.manifest.yaml. Without a program only the manifest is checked.`,
@@ -110,6 +111,11 @@ func checkManifest(c *cli.Console, name, program string, opts p4.Options) error 
 		return err
 	}
 	fmt.Fprintf(c.Out, "%s: %s, as in %s\n", cli.DisplayName(name), parts, program)
+	for i, t := range m.Tasks {
+		if t.Kind == manifest.SendFrame && t.Returns == "" {
+			fmt.Fprintf(c.Out, "note: tasks[%d]: if its frames are probes, lost ones are not reported: name a register that changes when one comes back, as returns: REGISTER\n", i)
+		}
+	}
 	return nil
 }
 
