@@ -31,6 +31,7 @@ func TestSizesOfObjects(t *testing.T) {
 		{"large", 64 << 20, func() error { _, err := s.Text(t.Context(), "large"); return err }},
 		{leaseName(testKey, 1), 1 << 10, func() error { _, _, err := w.holder(t.Context(), testKey); return err }},
 		{"owners/" + other, 1 << 20, func() error { _, err := w.alive(t.Context(), other); return err }},
+		{"owners/" + other, 1 << 20, func() error { return s.Notes(t.Context(), func(json.RawMessage) {}) }},
 	}
 	for _, test := range tests {
 		if err := s.PutText(t.Context(), test.name, nil); err != nil {
@@ -155,6 +156,11 @@ func TestLeasesThatCannotBeListed(t *testing.T) {
 	if l, err := w.Take(ctx, testKey); l != nil || !errors.Is(err, ErrDenied) {
 		t.Errorf("took %v, %v", l, err)
 	}
+	s.b = &broken{whole, "leases/", ErrDenied}
+	if l, err := w.Take(ctx, testKey); l != nil || !errors.Is(err, ErrDenied) {
+		t.Errorf("took a lease that cannot be read: %v, %v", l, err)
+	}
+	s.b = &unlisted{whole, "leases/"}
 	// Until three intervals of an hour have passed, no other worker can have taken over.
 	now = now.Add(3*time.Hour + 1)
 	if err := lease.Release(ctx); !errors.Is(err, ErrDenied) {
@@ -256,4 +262,21 @@ func TestTimesOfReplies(t *testing.T) {
 			r.Close()
 		}
 	})
+}
+
+// A countedBody has endless content.
+type countedBody struct {
+	read   int
+	closed bool
+}
+
+func (b *countedBody) Read(p []byte) (int, error) { b.read += len(p); return len(p), nil }
+func (b *countedBody) Close() error               { b.closed = true; return nil }
+
+// The rest of a response is read to use the connection again, up to 1 MiB.
+func TestDrained(t *testing.T) {
+	b := &countedBody{}
+	if err := drained(&http.Response{Body: b}); err != nil || b.read != 1<<20 || !b.closed {
+		t.Errorf("%d bytes are read, closed %v, %v", b.read, b.closed, err)
+	}
 }
