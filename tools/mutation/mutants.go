@@ -16,6 +16,7 @@ type mutant struct {
 	number      int
 	group, file string
 	line        int
+	reached     int // the line that a test must execute to reach the change
 	what        string
 	from, to    int
 	text        string
@@ -76,9 +77,21 @@ func mutants(dir, name string) ([]*mutant, error) {
 	var list []*mutant
 	var body [2]int
 	end, global, ret := token.NoPos, true, ""
+	// Profiles contain the bodies of cases, but not their conditions. Tests evaluate the
+	// conditions if they execute the switch.
+	switches := map[ast.Expr]int{} // lines of switches by the conditions of their cases
 	add := func(from, to token.Pos, text, what string) {
 		p := fset.Position(from)
-		list = append(list, &mutant{file: name, line: p.Line, what: what, from: p.Offset, to: fset.Position(to).Offset, text: text, body: body, global: global, end: ret})
+		reached := 0
+		for x, line := range switches {
+			if x.Pos() <= from && from < x.End() {
+				reached = max(reached, line) // of the innermost switch
+			}
+		}
+		if reached == 0 {
+			reached = p.Line
+		}
+		list = append(list, &mutant{file: name, line: p.Line, reached: reached, what: what, from: p.Offset, to: fset.Position(to).Offset, text: text, body: body, global: global, end: ret})
 	}
 	text := func(n ast.Node) string {
 		return string(src[fset.Position(n.Pos()).Offset:fset.Position(n.End()).Offset])
@@ -97,6 +110,12 @@ func mutants(dir, name string) ([]*mutant, error) {
 				body, global = [2]int{}, true
 			}
 			return n.Tok == token.VAR || n.Tok == token.CONST
+		case *ast.SwitchStmt:
+			for _, s := range n.Body.List {
+				for _, x := range s.(*ast.CaseClause).List {
+					switches[x] = fset.Position(n.Pos()).Line
+				}
+			}
 		case *ast.BinaryExpr:
 			if to, ok := swaps[n.Op]; ok && !isText(n.X) && !isText(n.Y) {
 				add(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), to.String(), fmt.Sprintf("%s -> %s", n.Op, to))

@@ -65,8 +65,8 @@ func TestMutants(t *testing.T) {
 }
 
 // A mutant is killed by a test that checks the result, survives one that does not,
-// and is reported if no test executes its line. Changes of package variables and of
-// functions with labels are tried too.
+// and is reported if no test executes its line. Changes of package variables, of functions
+// with labels, and of conditions of cases that no test meets are tried too.
 func TestTry(t *testing.T) {
 	original, changed := t.TempDir(), t.TempDir()
 	for _, dir := range []string{original, changed} {
@@ -97,6 +97,16 @@ all:
 func Fill(list []int) { list[0] = 7 }
 
 func Join(x string) string { return x + x }
+
+func Sign(x int) string {
+	switch {
+	case x < 0:
+		return "-"
+	case x > 8:
+		return "large"
+	}
+	return "+"
+}
 `)
 		write(t, dir, "a/a_test.go", `package a
 
@@ -112,6 +122,12 @@ func TestAdd(t *testing.T) {
 func TestCount(t *testing.T) {
 	list := []int{0, 0}
 	if Fill(list); Count() != 3 || list[0] != 7 || list[1] != 0 {
+		t.Fatal()
+	}
+}
+
+func TestSign(t *testing.T) {
+	if Sign(0) != "+" || Sign(8) != "+" {
 		t.Fatal()
 	}
 }
@@ -149,6 +165,7 @@ func TestFails(t *testing.T) {
 		"10 * -> +: SURVIVED", "10 2 -> 2+1: killed by b", "13 3 -> 3+1: killed by a",
 		"18 ++ reversed: killed by a", "24 assignment removed: list[0] = 7: killed by a", "24 0 -> 0+1: killed by a", "24 7 -> 7+1: killed by a",
 		"26 + -> -: does not compile",
+		"30 < -> <=: killed by a", "30 0 -> 0+1: killed by a", "32 > -> >=: killed by a", "32 8 -> 8+1: SURVIVED",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

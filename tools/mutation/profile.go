@@ -65,7 +65,7 @@ func (p *profile) runs(m *mutant, fit func(name string) bool) []testRun {
 			continue
 		}
 		for _, e := range lines {
-			if m.global || e.From <= m.line && m.line <= e.To {
+			if m.global || e.From <= m.reached && m.reached <= e.To {
 				for _, i := range e.Tests {
 					tests[i] = true
 				}
