@@ -62,7 +62,7 @@ var groups = []struct {
 	pages []string
 }{
 	{"Start", []string{"index", "tutorial", "install", "playground", "comparison", "faq", "troubleshooting"}},
-	{"Guides", []string{"own-program", "blocks", "live", "inspect", "bmv2", "tofino", "tools", "worlds", "cluster"}},
+	{"Guides", []string{"ai-fabrics", "own-program", "blocks", "live", "inspect", "bmv2", "tofino", "rack", "tools", "worlds", "cluster"}},
 	{"Reference", []string{"schemes/index", "metrics", "formats", "manifest", "limits", "glossary", "changelog", "cite"}},
 	{"Validation", []string{"reproduction", "reproduction/qall", "reproduction/qdaps", "reproduction/rlb", "reproduction/pdlb", "reproduction/dhlb", "fidelity", "conformance", "p4runtime"}},
 	{"Development", []string{"architecture", "decisions/readme", "contributing"}},
