@@ -118,6 +118,7 @@ func TestErrorsInArgumentsOfWrongCalls(t *testing.T) {
 		{"local", "h(nosuch) i;", "h cannot be instantiated"},
 		{"local", "none(nosuch) i;", "the extern none has no constructor"},
 		{"local", "hold(abs(nosuch)) i;", "the extern abs has abstract methods"},
+		{"local", "hold(h<bit<8>>(nosuch)) i;", "h has no type parameter, but 1 are given"},
 		{"actions", "missing(nosuch);", "missing is not declared"},
 		{"actions", "v(nosuch);", "v is a parameter, not an action"},
 		{"actions", "bound(dst = 1, dst = nosuch);", "argument dst is given twice"},
@@ -276,6 +277,10 @@ func TestMessages(t *testing.T) {
 		// The last index of a stack has 32 bits.
 		{"#include \"core.p4\"\nheader h { bit<8> a; }\nparser p(packet_in q, out h[3] s, out bit<32> n, out bit<33> m) { state start { q.extract(s.next); n = s.lastIndex;\nm = s.lastIndex; transition accept; } }",
 			"4:5: s.lastIndex has type bit<32>, but m needs bit<33>; cast it: (bit<33>)"},
+		// The default action comes after the list of actions.
+		{"control c() { action a() { } table t { actions = { a; } default_action = a; } apply { t.apply(); } }", ""},
+		{"control c() { action a() { } table t { default_action = a; actions = { a; } } apply { t.apply(); } }", "1:36: table t has its default_action before the list of actions"},
+		{"control c() { action a() { } table t {\ndefault_action = a;\nactions = { a; } } apply { t.apply(); } }", "1:36: table t has its default_action before the list of actions"},
 		// Type arguments are inferred only from instances of the same declaration.
 		{"extern a<T> { }\nextern b<T> { }\nextern void f<T>(a<T> x);\ncontrol c(b<bit<8>> y, a<bit<8>> z) { apply { f(z);\nf(y); } }",
 			"5:1: the type argument T of f cannot be inferred from the arguments; write f<...>(...)"},
@@ -410,5 +415,35 @@ func TestDefaultActionArguments(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// An instance that is applied is the callee; a type that is applied has none. The type
+// arguments of a generic parser or control come from the parameter of the package.
+func TestAppliedInstances(t *testing.T) {
+	f, info := program(t, `
+		#include "core.p4"
+		header h { bit<8> a; }
+		control inner(inout bit<8> v) { apply { v = 1; } }
+		control C<T, U>(in T x, inout U y);
+		package pk<T, U>(C<T, U> c);
+		control generic<T, U>(in T x, inout U y) { apply { } }
+		control outer(in h x, inout bit<8> v) {
+			inner() sub;
+			apply { sub.apply(v); inner.apply(v); }
+		}
+		pk<h, bit<8>>(generic()) main;`)
+	for text, want := range map[string]string{"sub.apply(v)": "sub", "inner.apply(v)": ""} {
+		call := info.Calls[exprs(f, text)[0].(*syntax.CallExpr)]
+		if call == nil || call.Kind != ApplyCall || (call.Callee == nil) != (want == "") || call.Callee != nil && call.Callee.Name != want {
+			t.Errorf("%s: %+v, want the callee %q", text, call, want)
+		}
+	}
+	call := info.Calls[exprs(f, "generic()")[0].(*syntax.CallExpr)]
+	if call == nil || joinTypes(call.TypeArgs) != "h, bit<8>" || call.Result.String() != "generic<h, bit<8>>" {
+		t.Errorf("the instance of generic is %+v", call)
+	}
+	if tv := info.Types[exprs(f, "generic()")[0]]; tv.Type.String() != "generic<h, bit<8>>" {
+		t.Errorf("the instance of generic has type %s", tv.Type)
 	}
 }
