@@ -38,7 +38,8 @@ type part struct {
 
 // Of returns the arrays of a program. Copies of a register for the slots of a group
 // become one array: copies indexed by group become one array indexed by path, other
-// copies have equal content. Registers in named are returned undecoded.
+// copies have equal content. Registers in named are returned undecoded. Registers that differ only in
+// their controls or pipes get their whole names.
 func Of(m *manifest.Manifest, named []string) []*Array {
 	var list []*Array
 	merged := map[string][]*Array{}
@@ -60,9 +61,16 @@ func Of(m *manifest.Manifest, named []string) []*Array {
 			}
 		}
 	}
+	names := map[string]int{}
 	for _, a := range list {
+		names[a.Name]++
 		if len(a.Parts) > 1 {
 			a.Index, a.Size = manifest.ByPath, a.Size*manifest.MaxPaths
+		}
+	}
+	for _, a := range list {
+		if r := a.Parts[0].Register; names[a.Name] > 1 && a.Name == manifest.Short(r.Name) {
+			a.Name = r.Name
 		}
 	}
 	return list

@@ -242,3 +242,20 @@ func TestReadFails(t *testing.T) {
 		t.Errorf("a pair reads %x, %v", got, err)
 	}
 }
+
+// TestEqualNames: registers of different controls or pipes with the same last name are distinguished
+// by their whole names, unless they have labels.
+func TestEqualNames(t *testing.T) {
+	m := &manifest.Manifest{}
+	for _, name := range []string{"pipe0.I.seen", "pipe1.I.seen", "I.other", "J.load", "K.load"} {
+		m.Registers = append(m.Registers, register(name, 8, "", manifest.Count))
+	}
+	m.Registers[4].Label = "load of K"
+	var got []string
+	for _, a := range Of(m, nil) {
+		got = append(got, a.Name)
+	}
+	if want := []string{"pipe0.I.seen", "pipe1.I.seen", "other", "load", "load of K"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -20,7 +20,8 @@ import (
 
 // cells accesses the registers of a switch. Each pipe has its own cells. A read returns the value
 // of one pipe: of the port's pipe if cells belong to ports, and otherwise of the first pipe with
-// ports in use. A write sets the cells of all pipes.
+// ports in use. If neither is known, it is the first value that is not 0. A write sets the cells of
+// all pipes.
 type cells struct{ s *session }
 
 var (
@@ -65,9 +66,15 @@ func (c *cells) find(ctx context.Context, name string, from, to int) (*register,
 	return r, nil
 }
 
-// value combines the parts of a pipe's cell. A table that does not exist in all pipes has only
-// the values of its own pipes.
+// value combines the parts of a pipe's cell, or with anyPipe of the first pipe whose cell is not 0. A
+// table that does not exist in all pipes has only the values of its own pipes.
 func (r *register) value(d *wire.TableData, pipe int) (v uint64) {
+	for at := 0; pipe == anyPipe && v == 0 && at*len(r.parts) < len(d.GetFields()); at++ {
+		v = r.value(d, at)
+	}
+	if pipe == anyPipe {
+		return v
+	}
 	for i, f := range r.parts {
 		all := lists.Filter(d.GetFields(), func(x *wire.DataField) bool { return x.GetFieldId() == f.ID })
 		var part uint64
@@ -79,12 +86,15 @@ func (r *register) value(d *wire.TableData, pipe int) (v uint64) {
 	return v
 }
 
+// anyPipe stands for the pipe of a cell if it is unknown which pipes the switch uses.
+const anyPipe = -1
+
 // pipeOf returns the function that maps a cell of a register to the pipe to read.
 func (c *cells) pipeOf(name string) func(cell int) int {
 	at := c.s.place()
 	first := 0
 	if at.plan == nil {
-		return func(int) int { return first }
+		return func(int) int { return anyPipe }
 	}
 	pipes := map[int]bool{}
 	for i, q := range at.plan.Queues {

@@ -55,8 +55,11 @@ func parse(text []byte) (*bfrt.Schema, error) {
 }
 
 // tableNamed returns the table with a name of P4Info, or nil. The schema prefixes the name with a
-// pipe's name.
+// pipe's name, which P4Info has too if the pipes run different programs.
 func tableNamed(s *bfrt.Schema, name string) *bfrt.Table {
+	if t := lists.First(s.Tables, func(t *bfrt.Table) bool { return t.Name == name }); t != nil {
+		return t
+	}
 	return lists.First(s.Tables, func(t *bfrt.Table) bool { return inPipe(t.Name) == name })
 }
 

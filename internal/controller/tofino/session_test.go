@@ -247,6 +247,14 @@ func TestRegisters(t *testing.T) {
 	if got, err := r.session.Registers.Read(ctx, name, 3, 4, nil); err != nil || !slices.Equal(got, []uint64{1}) {
 		t.Errorf("of two pipes the cell is %d, %v; want the value in pipe 0", got, err)
 	}
+	// Without a plan, the pipes in use are unknown.
+	watch := tofino.Watch(0)(r.conn)
+	for first, want := range []uint64{2, 1} {
+		r.write(0, name, []uint64{3}, part, first)
+		if got, err := watch.Registers.Read(ctx, name, 3, 4, nil); err != nil || !slices.Equal(got, []uint64{want}) {
+			t.Errorf("of pipes with %d and 2 the cell is %d, %v; want the first that is not 0", first, got, err)
+		}
+	}
 	for _, span := range [][2]int{{-1, 1}, {2, 1}, {0, 1 << 30}} {
 		if got, err := r.session.Registers.Read(ctx, name, span[0], span[1], nil); err == nil || !strings.Contains(err.Error(), "are outside 0..") {
 			t.Errorf("cells %v: %d, %v", span, got, err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/p4lb/p4lb/internal/bfrt"
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/network/fabric"
@@ -72,5 +73,19 @@ func TestSignal(t *testing.T) {
 	}
 	if unknown := (plan.Queue{Port: 4}); !unknown.Has(plan.Queue{Port: 4, Signal: want}) {
 		t.Error("a target without electrical configuration lacks one")
+	}
+}
+
+// TestTableNamed: names in P4Info have no pipe, unless the pipes run different programs.
+func TestTableNamed(t *testing.T) {
+	s := &bfrt.Schema{Tables: []*bfrt.Table{{Name: "pipe0.I.t"}, {Name: "pipe1.I.t"}, {Name: "pipe1.I.u"}}}
+	for name, want := range map[string]string{"I.t": "pipe0.I.t", "pipe0.I.t": "pipe0.I.t", "pipe1.I.t": "pipe1.I.t", "I.u": "pipe1.I.u", "pipe0.I.u": "", "u": ""} {
+		got := ""
+		if table := tableNamed(s, name); table != nil {
+			got = table.Name
+		}
+		if got != want {
+			t.Errorf("%s: table %q, want %q", name, got, want)
+		}
 	}
 }
