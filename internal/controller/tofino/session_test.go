@@ -368,6 +368,22 @@ func TestEveryCallCanFail(t *testing.T) {
 		}},
 		{"filters", func(s target.Session) error { _, err := s.Filters.List(ctx); return err }, nil},
 		{"set filter", func(s target.Session) error { return s.Filters.SetFilter(ctx, filters[0]) }, nil},
+		{"claim", func(s target.Session) error {
+			ctx, end := context.WithCancel(ctx)
+			defer end()
+			stream, err := s.Client.StreamChannel(ctx)
+			if err != nil {
+				return err
+			}
+			if err := stream.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{ElectionId: &p4v1.Uint128{Low: 1}}}}); err != nil {
+				return err
+			}
+			m, err := stream.Recv()
+			if err == nil && m.GetArbitration().GetStatus().GetCode() != int32(codes.OK) {
+				err = fmt.Errorf("answer %v", m)
+			}
+			return err
+		}, nil},
 	} {
 		for n := 1; ; n++ {
 			calls := 0
