@@ -170,6 +170,11 @@ func TestValidate(t *testing.T) {
 		{task("kind: probe, header: h, period: 1ms"), ""},
 		{task("kind: probe, header: h"), "tasks[0].period: task probe wants either a period or theta"},
 		{task("kind: probe, header: h, period: 1ms, theta: 1ms"), "tasks[0].period: task probe wants either a period or theta"},
+		{task("kind: probe, header: h, period: 1us"), ""},
+		{"headers: [{name: h, ether_type: 1, fields: [{name: o, width: 64, value: 18446744073709551615}]}]", ""},
+		{"headers: [{name: h, ether_type: 1, fields: [{name: o, width: 63, value: 9223372036854775807}]}]", ""},
+		{"headers: [{name: h, ether_type: 1, fields: [{name: o, width: 63, value: 9223372036854775808}]}]", "headers[0].fields[0].value: 9223372036854775808 does not fit the 63 bits of h.o"},
+		{"headers: [{name: h, ether_type: 1, fields: [{name: o, width: 1, value: 2}]}]", "headers[0].fields[0].value: 2 does not fit the 1 bits of h.o"},
 		{task("kind: probe, header: h, period: 999ns"), "tasks[0].period: 999ns is too short: want at least 1µs"},
 		{task("kind: probe, header: h, period: 1ms, where: $port"), "tasks[0].where: there is no $port here"},
 		{task("kind: probe, header: h, period: 1ms, frame: ['1:8']"), "tasks[0].frame: task probe sends no frame of yours: want the kind send"},
@@ -454,6 +459,23 @@ func TestEnds(t *testing.T) {
 	} {
 		if got := fmt.Sprint(test.baked.Ends(test.levels)); got != test.want {
 			t.Errorf("%+v at %v: %s, want %s", test.baked, test.levels, got, test.want)
+		}
+	}
+}
+
+// Durations are written in ASCII, and read in Go's notation if they are not negative.
+func TestDurations(t *testing.T) {
+	for text, want := range map[string]string{"1500ns": "1.5us", "1.5µs": "1.5us", "500us": "500us", "2s": "2s", "0": "0s", "0s": "0s", "-1ns": "", "x": "", "5": "", "": ""} {
+		d := manifest.Duration(7)
+		err := d.UnmarshalText([]byte(text))
+		if want == "" {
+			if message := fmt.Sprintf("%q: want a time such as 500us, 1.5ms or 2s", text); err == nil || err.Error() != message || d != 7 {
+				t.Errorf("%q: %v, %v", text, d, err)
+			}
+			continue
+		}
+		if got, _ := d.MarshalText(); err != nil || string(got) != want {
+			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
 		}
 	}
 }
