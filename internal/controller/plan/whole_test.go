@@ -394,3 +394,18 @@ func TestRoomOfProfiles(t *testing.T) {
 		}
 	}
 }
+
+// A table has room for as many entries as it has in the program, and no more.
+func TestRoomOfTables(t *testing.T) {
+	four := strings.NewReplacer(`  h6: {ip: "2001:db8:2::6/64", mac: 02:00:00:00:00:06}`+"\n", "", "  - {ends: [h6, l2], rate: 1G}\n", "").Replace(network)
+	for last, want := range map[int]string{7: "", 8: "table In.rules would have 9 entries, and has room for 8: 9 for entry 1 (each: 0..8)"} {
+		sections := fmt.Sprintf("tables:\n- name: In.rules\n  entries:\n  - {each: 0..%d, priority: 1, match: {h.ip.class: $i..$i}, action: drop}\n", last)
+		p, err := newPlan(t, topology(t, four), sections, plan.Options{})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%d entries: %v, want %q", last+1, err, want)
+		}
+		if err == nil && len(p.Switch("l1").Entries) != last+1 {
+			t.Errorf("%d entries are planned", len(p.Switch("l1").Entries))
+		}
+	}
+}
