@@ -115,6 +115,11 @@ func TestFlowTables(t *testing.T) {
 	if list := r.flowTables(); len(list) != 1 || list[0].Occupied != 1 || list[0].Youngest != 600*time.Microsecond || list[0].Median != 600*time.Microsecond || list[0].Oldest != 600*time.Microsecond {
 		t.Errorf("a single flow: %+v", list)
 	}
+	// A flow beyond the last time has no age.
+	path.Cells, heard.Cells = []uint64{0x100, 0x101, 0, 0, 0}, []uint64{900}
+	if list := r.flowTables(); len(list) != 1 || list[0].Occupied != 2 || list[0].Active != 1 || list[0].Oldest != 100*time.Microsecond {
+		t.Errorf("fewer times than flows: %+v", list)
+	}
 	path.Cells, heard.Cells = []uint64{0x100, 0x101, 0x001, 0x101, 0}, []uint64{900, 400, 1000, 1000, 0}
 	r.in.arrays = []*registers.Array{heard}
 	if list := r.flowTables(); len(list) != 1 || list[0].Register != "heard" || list[0].Occupied != 4 || list[0].Paths != nil {

@@ -332,8 +332,8 @@ func TestEmptyTables(t *testing.T) {
 	four := strings.NewReplacer(`  h6: {ip: "2001:db8:2::6/64", mac: 02:00:00:00:00:06}`+"\n", "", "  - {ends: [h6, l2], rate: 1G}\n", "").Replace(network)
 	sections := `paths: 4
 tables:
-- {name: In.four, purpose: route, keys: [{name: h.ip.four, carries: destination}], actions: [{name: go, params: [{name: port, carries: port}]}, {name: group, params: [{name: id, carries: group}, {name: n, carries: paths}]}]}
 - {name: In.six, purpose: route, keys: [{name: h.ip.six, carries: destination}], actions: [{name: rewrite, params: [{name: port, carries: port}, {name: mac, carries: next-mac}, {name: four, value: "1"}, {name: six, value: "2"}]}]}
+- {name: In.four, purpose: route, keys: [{name: h.ip.four, carries: destination}], actions: [{name: go, params: [{name: port, carries: port}]}, {name: group, params: [{name: id, carries: group}, {name: n, carries: paths}]}]}
 - {name: In.members, purpose: member, keys: [{name: m.slot, carries: group}, {name: m.paths, carries: slot}], actions: [{name: go, params: [{name: port, carries: port}]}]}
 `
 	p, err := newPlan(t, topology(t, four), sections, plan.Options{})
