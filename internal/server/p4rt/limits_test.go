@@ -514,3 +514,26 @@ func TestLargeHeads(t *testing.T) {
 		t.Errorf("the next call: %v", err)
 	}
 }
+
+// TestIdleTimeoutsInOutbox: the entries of idle timeouts count with the memory that they take.
+func TestIdleTimeoutsInOutbox(t *testing.T) {
+	o, entries := newOutbox(1<<24, gate.NewBacklog(1<<30)), 0
+	text := textOf(&p4v1.TableEntry{
+		TableId: 33554433, Match: []*p4v1.FieldMatch{{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Exact_{Exact: &p4v1.FieldMatch_Exact{Value: []byte{1, 2, 3, 4}}}}},
+		Action:        &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: 16777217, Params: []*p4v1.Action_Param{{ParamId: 1, Value: []byte{2}}}}}},
+		IdleTimeoutNs: 1e9, Metadata: []byte("0123456789abcdef"),
+	})
+	for range 40 {
+		m := &p4v1.IdleTimeoutNotification{}
+		for range 2000 {
+			m.TableEntry = append(m.TableEntry, text.message())
+		}
+		kept := len(o.rest.list)
+		o.bulk(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_IdleTimeoutNotification{IdleTimeoutNotification: m}})
+		entries += 2000 * (len(o.rest.list) - kept)
+	}
+	// A decoded entry takes about 500 bytes.
+	if entries < 1<<24/1000 || entries > 1<<24/250 || o.lost == 0 {
+		t.Errorf("%d entries are kept in 16 MiB, %d messages are dropped", entries, o.lost)
+	}
+}

@@ -53,8 +53,8 @@ const (
 	maxBulk   = 4096
 )
 
-// costOf returns the approximate memory of a message. The entries of an idle
-// timeout belong to the table and do not count.
+// costOf returns the approximate memory of a message. Decoded entries of an idle timeout take about
+// eight times their encoded size.
 func costOf(m *p4v1.StreamMessageResponse) int {
 	const message, record = 256, 320
 	switch u := m.GetUpdate().(type) {
@@ -63,7 +63,7 @@ func costOf(m *p4v1.StreamMessageResponse) int {
 	case *p4v1.StreamMessageResponse_Digest:
 		return message + record*len(u.Digest.GetData())
 	case *p4v1.StreamMessageResponse_IdleTimeoutNotification:
-		return message + 8*len(u.IdleTimeoutNotification.GetTableEntry())
+		return message + 8*proto.Size(u.IdleTimeoutNotification)
 	}
 	return message + proto.Size(m)
 }
