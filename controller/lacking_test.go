@@ -191,7 +191,7 @@ func TestProgressOfFailure(t *testing.T) {
 	}}
 	t.Cleanup(func() { to.Close() })
 	last, done := map[string]string{}, 0
-	_, err := controller.Deploy(t.Context(), countedPlan(t), to, controller.DeployOptions{Atomic: true, Parallel: 1, Progress: func(p controller.Progress) {
+	r, err := controller.Deploy(t.Context(), countedPlan(t), to, controller.DeployOptions{Atomic: true, Parallel: 1, Progress: func(p controller.Progress) {
 		last[p.Switch], done = p.Step, p.Done
 		if p.Of != 3 {
 			t.Errorf("%d switches", p.Of)
@@ -199,6 +199,11 @@ func TestProgressOfFailure(t *testing.T) {
 	}})
 	if err == nil || done != 3 {
 		t.Errorf("%d switches are done, %v", done, err)
+	}
+	for _, s := range r.Switches {
+		if notes := strings.Join(s.Notes, "\n"); strings.Contains(notes, "since l1 failed") != (s.Name != "l1") {
+			t.Errorf("%s: notes %q", s.Name, notes)
+		}
 	}
 	for _, name := range []string{"l1", "l2", "s1"} {
 		if last[name] != "failed" {

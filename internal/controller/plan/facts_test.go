@@ -87,6 +87,7 @@ func TestFactsOfPlaces(t *testing.T) {
 		{"l1", "group", "", "$paths $first-member $member $first-path", []string{"3 0 0 0"}},
 		{"l1", "group path", "", "$member $slot $port", []string{"0 0 3", "1 1 4", "2 2 5"}},
 		{"l1", "route", "", "$destination $prefix-length $paths $port", []string{"167772417 32 1 1", "167772418 32 1 2", "167772672 24 3 5"}},
+		{"l1", "route", "", "$paths $first-member", []string{"1 0", "1 0", "3 0"}},
 		{"l1", "2..4", "", "$i", []string{"2", "3", "4"}},
 		{"l1", "0..1 0..1", "", "$i", []string{"0", "1", "0", "1"}},
 		{"l1", "", "", "$switch(s2) $leaf(h3) $leaf(l2) $host-address(h3) $host-mac(h2) $port(h2) $port(s1) $port(h3) $paths(h3) $up(s1)", []string{"4 2 2 167772673 2199023255554 2 3 3 3 1"}},

@@ -338,3 +338,31 @@ func TestAddressesOfPlaces(t *testing.T) {
 		}
 	}
 }
+
+// The key of an entry shows each kind of match. A field that is not matched is *.
+func TestTextOfKeys(t *testing.T) {
+	v := func(x uint64) *uint64 { return &x }
+	for _, test := range []struct {
+		m    Match
+		want string
+	}{
+		{Match{Field: "m.a", Value: 7, Bits: 16, Width: 16}, "a=7"},
+		{Match{Field: "m.a", Value: 7, Bits: 16, Width: 16, Any: true}, "a=*"},
+		{Match{Field: "m.a", Bits: 0, Width: 16}, "a=*"},
+		{Match{Field: "m.a", Bits: 0, Width: 32}, "a=0.0.0.0/0"},
+		{Match{Field: "m.a", Value: 0x0a000000, Bits: 8, Width: 32}, "a=10.0.0.0/8"},
+		{Match{Field: "m.a", Value: 0x0a000001, Bits: 32, Width: 32}, "a=10.0.0.1"},
+		{Match{Field: "h.ip.dst", Value: 0x0a000001, Bits: 32, Width: 32}, "dst=10.0.0.1/32"},
+		{Match{Field: "h.ip.src", Value: 0x0a000001, Bits: 32, Width: 32}, "src=10.0.0.1/32"},
+		{Match{Field: "m.a", Value: 5, Bits: 16, Width: 16, Mask: v(0xff)}, "a=5&&&0xff"},
+		{Match{Field: "m.a", Value: 5, Bits: 16, Width: 16, High: v(9)}, "a=5..9"},
+		{Match{Field: "m.a", Upper: 0x20010db8_00000000, Value: 1, Bits: 64, Width: 128}, "a=2001:db8::1/64"},
+	} {
+		if got := (Entry{Table: "t", Match: []Match{test.m, {Field: "z", Value: 1, Bits: 8, Width: 8}}}).Key(); got != "t "+test.want+" z=1" {
+			t.Errorf("%+v: %q, want %q", test.m, got, test.want)
+		}
+	}
+	if got := (Entry{Table: "t"}).Key(); got != "t default" {
+		t.Errorf("the default entry: %q", got)
+	}
+}

@@ -162,6 +162,27 @@ func TestAgeing(t *testing.T) {
 	}
 }
 
+// Without a bit for valid slots, a flow exists if it has a deadline. The bit can be at any
+// place above 0.
+func TestAgeingOfSlots(t *testing.T) {
+	times := manifest.Register{Name: "due", Size: 3, Width: 32, Index: manifest.ByFlow}
+	times.Kind, times.Unit = manifest.Deadline, manifest.Microseconds
+	for _, test := range []struct {
+		valid int
+		held  []uint64
+		want  int
+	}{{0, []uint64{0, 0, 0}, 2}, {0, []uint64{1, 1, 1}, 2}, {1, []uint64{3, 1, 2}, 2}, {1, []uint64{1, 1, 1}, 0}, {7, []uint64{0x80, 0x81, 0x7f}, 2}} {
+		slots := manifest.Register{Name: "slot", Size: 3, Width: 8, Index: manifest.ByFlow}
+		slots.Kind, slots.Valid = manifest.Slot, test.valid
+		var got FlowAges
+		task := &ageingTask{report: func(a FlowAges) { got = a }, deadline: array(t, times), slot: array(t, slots)}
+		f := &fakeFabric{clock: time.Millisecond, registers: map[string][]uint64{"due": {0, 900, 1100}, "slot": test.held}}
+		if _, err := task.Run(0, f); err != nil || got.Slots != test.want {
+			t.Errorf("valid bit %d of %x: %d flows, %v; want %d", test.valid, test.held, got.Slots, err, test.want)
+		}
+	}
+}
+
 // A schedule runs tasks when they are due, the earliest first, and not before.
 func TestKindsAndWaiting(t *testing.T) {
 	for kind, want := range map[manifest.TaskKind]bool{
