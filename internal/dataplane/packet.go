@@ -189,10 +189,10 @@ const (
 
 // An Outcome is a packet and the next step for it.
 type Outcome struct {
-	Kind     OutcomeKind
 	Packet   *Packet
-	Port     uint32
 	Priority int
+	Port     uint32
+	Kind     OutcomeKind
 	// For ToScheduler: the queue of the port. It equals Priority if the switch has as many
 	// queues.
 	Queue uint8
