@@ -164,6 +164,9 @@ func (c *checker) checkArg(name string, a *syntax.Arg, tv TypeAndValue, p *Objec
 		}
 		return false
 	}
+	if tv.Type == Invalid {
+		return false // an error is already reported
+	}
 	if why := notPassable(tv.Type); why != "" {
 		c.errorf(e.Pos(), "%s cannot be an argument: it is %s", show(e), why)
 		return false
