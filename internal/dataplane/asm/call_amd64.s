@@ -2,12 +2,12 @@
 
 #include "textflag.h"
 
-// func call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
+// func Call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
 //
 // The frame is there for the return address of the code. With Debug, the other
 // registers hold a number that is invalid as an address. A load from it is a Go
 // panic that tests report.
-TEXT ·call(SB), NOSPLIT, $8-40
+TEXT ·Call(SB), NOSPLIT, $8-40
 	MOVQ entry+0(FP), AX
 	MOVQ bx+8(FP), BX
 	MOVQ r12+16(FP), R12

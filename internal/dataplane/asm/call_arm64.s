@@ -2,11 +2,11 @@
 
 #include "textflag.h"
 
-// func call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
+// func Call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
 //
 // With Debug, the other registers hold a number that is invalid as an address. A
 // load from it is a Go panic that tests report.
-TEXT ·call(SB), NOSPLIT, $16-40
+TEXT ·Call(SB), NOSPLIT, $16-40
 	MOVD  entry+0(FP), R16
 	MOVD  bx+8(FP), R3
 	MOVD  r12+16(FP), R12

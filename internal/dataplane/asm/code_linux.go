@@ -14,14 +14,6 @@ import (
 // Supported reports whether this machine can run machine code.
 const Supported = true
 
-// call enters code with pointers in BX, R12 and R13. With Debug, it sets all other
-// registers to 0xbad.
-//
-// Hostile input: none, for the reason given at Call.
-//
-//go:noescape
-func call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
-
 // Prefetch brings the 128 bytes at p into the cache, without waiting for them.
 //
 // Hostile input: none. The instruction reads nothing that the program sees, and
@@ -43,12 +35,15 @@ func Pause()
 //go:noescape
 func Claim(p unsafe.Pointer, lines int)
 
-// Call runs code from an address on, with pointers in BX, R12 and R13.
+// Call runs code from an address on, with pointers in BX, R12 and R13. With Debug, it
+// sets all other registers to 0xbad.
 //
 // Hostile input: none. The verifier has checked the code for memory of the sizes
 // that the caller of Assemble gave, and the caller of Call must pass pointers to
 // such memory.
-func Call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64 { return call(entry, bx, r12, r13) }
+//
+//go:noescape
+func Call(entry uintptr, bx, r12, r13 unsafe.Pointer) uint64
 
 // A Code is executable machine code in memory. The memory is freed when the
 // Code becomes unreachable.
