@@ -255,18 +255,14 @@ func (b *planner) serverPools() [][]string {
 	if b.pools != nil {
 		return b.pools
 	}
-	t, cut := b.plan.Topology, map[string]bool{} // nodes with a link that is down
-	for _, l := range t.Links {
-		if l.Down {
-			cut[l.A.Node], cut[l.B.Node] = true, true
-		}
-	}
+	t := b.plan.Topology
 	b.pools = make([][]string, len(t.Services))
 	for i := range t.Services {
 		s := &t.Services[i]
 		b.pools[i] = lists.Filter(s.Servers, func(name string) bool {
-			_, ok := b.wayTo(t.Host(name).IP.Addr())
-			return ok && !cut[name] && !slices.Contains(s.Drained, name)
+			h := t.Host(name)
+			_, ok := b.wayTo(h.IP.Addr())
+			return ok && !t.PortOf(h).Down && !slices.Contains(s.Drained, name)
 		})
 	}
 	return b.pools

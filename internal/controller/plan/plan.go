@@ -266,11 +266,9 @@ func (p *Plan) Balances() bool {
 // nil. Switches drop packets to such nodes; the plan can still be deployed.
 func (p *Plan) Cut() []string {
 	var list []string
-	for _, h := range p.Topology.Hosts {
-		for _, port := range p.Topology.Ports(h.Switch) {
-			if port.Number == h.Port && port.Down {
-				list = append(list, fmt.Sprintf("%s at %s: its link is down", h.Name, h.Switch))
-			}
+	for i := range p.Topology.Hosts {
+		if h := &p.Topology.Hosts[i]; p.Topology.PortOf(h).Down {
+			list = append(list, fmt.Sprintf("%s at %s: its link is down", h.Name, h.Switch))
 		}
 	}
 	leaves := p.Topology.Leaves()

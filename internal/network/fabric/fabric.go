@@ -225,6 +225,12 @@ func (t *Topology) Ports(name string) []Port {
 	return nil
 }
 
+// PortOf returns the port of the switch to which a host is connected.
+func (t *Topology) PortOf(h *Host) Port {
+	i, _ := t.switchIndex(h.Switch)
+	return t.ports[i][t.byPort[i][h.Port]]
+}
+
 // Leaves returns the switches with hosts; index i has number i+1.
 func (t *Topology) Leaves() []*Switch {
 	return lists.Map(t.leaves, func(s int) *Switch { return &t.Switches[s] })

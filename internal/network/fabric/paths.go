@@ -137,7 +137,4 @@ func (t *Topology) addLink(p *Path, link int) {
 }
 
 // linkOf returns the index in Links of a host's link.
-func (t *Topology) linkOf(h *Host) int {
-	s, _ := t.switchIndex(h.Switch)
-	return t.ports[s][t.byPort[s][h.Port]].Link
-}
+func (t *Topology) linkOf(h *Host) int { return t.PortOf(h).Link }

@@ -198,7 +198,7 @@ func (r *Routes) NextHops(from, to string) ([]Port, error) {
 		return nil, err
 	}
 	if h := r.t.Host(to); h != nil && s == leaf {
-		p := r.t.ports[s][r.t.byPort[s][h.Port]]
+		p := r.t.PortOf(h)
 		if p.Down {
 			return nil, nil
 		}
@@ -233,8 +233,7 @@ func (r *Routes) Span(a, b string) (Span, bool) {
 	span := Span{Links: int(w.far), RTT: 2 * time.Duration(w.delay), Rate: w.rate}
 	for _, name := range []string{a, b} {
 		if h := r.t.Host(name); h != nil {
-			i, _ := r.t.switchIndex(h.Switch)
-			p := r.t.ports[i][r.t.byPort[i][h.Port]]
+			p := r.t.PortOf(h)
 			if p.Down {
 				return Span{}, false
 			}
