@@ -363,11 +363,7 @@ func (k *keeper) settle(ctx context.Context, most time.Duration) (busy []string)
 	defer cancel()
 	for _, s := range k.plan.Switches {
 		e, err := k.target.Endpoint(s.Name)
-		q, ok := e.Registers.(registers.QueueTeller)
-		for empty := err != nil || !ok; !empty; {
-			if empty, err = q.QueuesEmpty(ctx); err != nil || empty {
-				break
-			}
+		for err == nil && waiting(ctx, e) {
 			if within.Err() != nil {
 				busy = append(busy, s.Name)
 				break
@@ -379,6 +375,16 @@ func (k *keeper) settle(ctx context.Context, most time.Duration) (busy []string)
 		}
 	}
 	return busy
+}
+
+// waiting reports whether packets wait in a switch. If the switch cannot report it, none do.
+func waiting(ctx context.Context, e target.Endpoint) bool {
+	q, ok := e.Registers.(registers.QueueTeller)
+	if !ok {
+		return false
+	}
+	empty, err := q.QueuesEmpty(ctx)
+	return err == nil && !empty
 }
 
 // mostDropping is the maximum number of switches that a message about lost packets names.
@@ -405,11 +411,9 @@ func (k *keeper) drops(ctx context.Context) string {
 				sums[why] += n
 			}
 		}
-		if q, ok := e.Registers.(registers.QueueTeller); ok {
-			if empty, err := q.QueuesEmpty(ctx); err == nil && !empty {
-				list = append(list, "packets circulate in "+s.Name)
-				continue
-			}
+		if waiting(ctx, e) {
+			list = append(list, "packets circulate in "+s.Name)
+			continue
 		}
 		if n := slices.Max(sums[:]); n > 0 {
 			list = append(list, fmt.Sprintf("%s dropped %d (%v)", s.Name, n, bmv2.DropReason(slices.Index(sums[:], n))))
