@@ -201,7 +201,10 @@ func (j *deployJob) showApp(switches []*appSwitch) error {
 		list = append(list, r)
 		rows = append(rows, []string{r.Switch, r.Program, fmt.Sprint(r.Entries)})
 	}
-	return cli.Show(j.c.Out, j.format, rows, list)
+	if err := cli.Show(j.c.Out, j.format, rows, list); err != nil {
+		return err
+	}
+	return j.flush()
 }
 
 // An appNetwork runs the switches and hosts of a project.

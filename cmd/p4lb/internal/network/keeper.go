@@ -472,6 +472,11 @@ func (j *deployJob) show(r *report.Report, lost *loss) error {
 		}
 		fmt.Fprintf(j.c.Out, "%d switches %s in %v, %d changes written%s\n", len(r.Switches), state, r.Elapsed.Round(time.Millisecond), r.Written(), passed)
 	}
+	return j.flush()
+}
+
+// flush writes what has been printed to standard output.
+func (j *deployJob) flush() error {
 	if err := j.c.Out.Flush(); err != nil {
 		return fmt.Errorf("writing to standard output: %w", plain.Bare(err))
 	}
@@ -553,10 +558,7 @@ func (k *keeper) howTo() error {
 	if j.bmv2.keep {
 		fmt.Fprintln(j.c.Out, "the network stays; to end it: p4lb down")
 	}
-	if err := j.c.Out.Flush(); err != nil {
-		return fmt.Errorf("writing to standard output: %w", plain.Bare(err))
-	}
-	return nil
+	return j.flush()
 }
 
 // actual returns the topology with the actual state of links, which may differ from the plan.

@@ -48,21 +48,28 @@ links:
   - {ends: [l2, s2], rate: 1G}
 `
 
-// An upLog keeps a log and closes a channel when the log reports that the network stays.
+// An upLog keeps a log and closes a channel when it contains a text a number of times.
 type upLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	up   chan struct{}
-	once sync.Once
+	mu    sync.Mutex
+	text  bytes.Buffer
+	until []byte
+	times int
+	up    chan struct{}
+	once  sync.Once
+}
+
+func newUpLog(until string, times int) *upLog {
+	return &upLog{until: []byte(until), times: times, up: make(chan struct{})}
 }
 
 func (l *upLog) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if bytes.Contains(b, []byte("keeping the switches")) {
+	n, err := l.text.Write(b)
+	if bytes.Count(l.text.Bytes(), l.until) >= l.times {
 		l.once.Do(func() { close(l.up) })
 	}
-	return l.text.Write(b)
+	return n, err
 }
 
 func (l *upLog) String() string {
@@ -81,7 +88,7 @@ func deployNetwork(t *testing.T, args string) *running {
 	if err := os.WriteFile("net.yaml", []byte(square), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, errs := &bytes.Buffer{}, &upLog{up: make(chan struct{})}
+	out, errs := &bytes.Buffer{}, newUpLog("keeping the switches", 1)
 	c := cli.New(t.Context(), nil, strings.NewReader(""), out, errs)
 	c.SetUp()
 	j := &deployJob{c: c}
