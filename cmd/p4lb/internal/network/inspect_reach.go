@@ -281,10 +281,7 @@ func (s *site) only(names []string) error {
 
 // connect opens the access to the registers of a switch.
 func connect(ctx context.Context, e target.Endpoint) (registers.Access, error) {
-	switch {
-	case e.Registers != nil:
-		return e.Registers, nil
-	case e.Thrift != "":
+	if e.Thrift != "" {
 		t := target.NewThrift(e.Thrift)
 		short, cancel := context.WithTimeout(ctx, view.ReachTimeout)
 		defer cancel()

@@ -51,7 +51,6 @@ type keeper struct {
 
 	endTasks func() // ends the tasks that run, and waits for them
 	slow     chan controller.Slowness
-	failed   chan error
 }
 
 // A call is a request that the keeper's goroutine executes.
@@ -153,8 +152,6 @@ func (k *keeper) stay(ctx context.Context) error {
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case err := <-k.failed:
-			return err
 		case <-again:
 			k.reload(ctx)
 		case s := <-k.slow:
@@ -475,7 +472,7 @@ func (j *deployJob) show(r *report.Report, lost *loss) error {
 	return j.flush()
 }
 
-// flush writes what has been printed to standard output.
+// flush writes the buffered output to standard output.
 func (j *deployJob) flush() error {
 	if err := j.c.Out.Flush(); err != nil {
 		return fmt.Errorf("writing to standard output: %w", plain.Bare(err))
