@@ -286,7 +286,7 @@ func (a *embeddedApp) Close() error { return errors.Join(a.Target.Close(), a.hos
 
 // A bmv2App runs a project on simple_switch_grpc.
 type bmv2App struct {
-	*testbed.Target
+	target.Target
 	name    string
 	plan    *plan.Plan
 	options controller.DeployOptions

@@ -48,28 +48,44 @@ links:
   - {ends: [l2, s2], rate: 1G}
 `
 
-// An upLog keeps a log and closes a channel when it contains a text a number of times.
+// An upLog keeps a log. await waits for texts in it.
 type upLog struct {
 	mu    sync.Mutex
+	grown sync.Cond // more text, or the end
 	text  bytes.Buffer
-	until []byte
-	times int
-	up    chan struct{}
-	once  sync.Once
+	ended bool
 }
 
-func newUpLog(until string, times int) *upLog {
-	return &upLog{until: []byte(until), times: times, up: make(chan struct{})}
+func newUpLog() *upLog {
+	l := &upLog{}
+	l.grown.L = &l.mu
+	return l
+}
+
+// await waits until the log contains text a number of times. It reports whether the log
+// does; otherwise the log has ended.
+func (l *upLog) await(text string, times int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !l.ended && bytes.Count(l.text.Bytes(), []byte(text)) < times {
+		l.grown.Wait()
+	}
+	return bytes.Count(l.text.Bytes(), []byte(text)) >= times
+}
+
+// close ends the log.
+func (l *upLog) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	l.grown.Broadcast()
 }
 
 func (l *upLog) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n, err := l.text.Write(b)
-	if bytes.Count(l.text.Bytes(), l.until) >= l.times {
-		l.once.Do(func() { close(l.up) })
-	}
-	return n, err
+	defer l.grown.Broadcast()
+	return l.text.Write(b)
 }
 
 func (l *upLog) String() string {
@@ -88,7 +104,7 @@ func deployNetwork(t *testing.T, args string) *running {
 	if err := os.WriteFile("net.yaml", []byte(square), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, errs := &bytes.Buffer{}, newUpLog("keeping the switches", 1)
+	out, errs := &bytes.Buffer{}, newUpLog()
 	c := cli.New(t.Context(), nil, strings.NewReader(""), out, errs)
 	c.SetUp()
 	j := &deployJob{c: c}
@@ -119,7 +135,10 @@ func deployNetwork(t *testing.T, args string) *running {
 	}
 	r.k = &keeper{c: c, job: j, target: to, plan: p}
 	ended := make(chan error, 1)
-	go func() { ended <- r.k.deploy(ctx) }()
+	go func() {
+		ended <- r.k.deploy(ctx)
+		errs.close()
+	}()
 	t.Cleanup(func() {
 		end()
 		if err := <-ended; err != nil {
@@ -131,9 +150,8 @@ func deployNetwork(t *testing.T, args string) *running {
 			t.Errorf("the network leaves its state: %v", err)
 		}
 	})
-	select {
-	case <-errs.up:
-	case err := <-ended:
+	if !errs.await("keeping the switches", 1) {
+		err := <-ended
 		ended <- err
 		t.Fatalf("the network does not come up: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -51,7 +52,7 @@ func inFolder(t *testing.T, files map[string]string) {
 // verb ends with the test at the latest.
 func start(t *testing.T, verb func(*cli.Console) *cobra.Command, args, text string, times int) *upVerb {
 	t.Helper()
-	u := &upVerb{out: newUpLog(text, times)}
+	u := &upVerb{out: newUpLog()}
 	line := strings.Fields(args)
 	c := cli.New(t.Context(), line, strings.NewReader(""), u.out, u.out)
 	c.SetUp()
@@ -60,7 +61,10 @@ func start(t *testing.T, verb func(*cli.Console) *cobra.Command, args, text stri
 	cmd.SetArgs(line)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- errors.Join(cmd.ExecuteContext(ctx), c.Out.Flush()) }()
+	go func() {
+		ended <- errors.Join(cmd.ExecuteContext(ctx), c.Out.Flush())
+		u.out.close()
+	}()
 	u.wait = func() error {
 		err := <-ended
 		ended <- err
@@ -75,11 +79,8 @@ func start(t *testing.T, verb func(*cli.Console) *cobra.Command, args, text stri
 			t.Errorf("%s %s: %v\n%s", cmd.Name(), args, err, u.out)
 		}
 	})
-	select {
-	case <-u.out.up:
-	case err := <-ended:
-		ended <- err
-		t.Fatalf("%s %s: %v\n%s", cmd.Name(), args, err, u.out)
+	if !u.out.await(text, times) {
+		t.Fatalf("%s %s: %v\n%s", cmd.Name(), args, u.wait(), u.out)
 	}
 	return u
 }
@@ -226,9 +227,16 @@ links: [{ends: [h1, l1], rate: 1G}, {ends: [h2, l1], rate: 1G}]
 // deploy --once brings a network up, checks it, prints the result and leaves nothing. Plans
 // and differences are printed without a deployment.
 func TestDeployOnce(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
 	inFolder(t, map[string]string{
 		"net.yaml": square, "one.yaml": oneLeaf, "role.yaml": "scheme: ecmp\nrole: leaf\n", "all.yaml": "all: true\n",
 		"broken.yaml": strings.Replace(square, "s1: {role: spine}", "s1: {role: spine, grpc: here}", 1),
+		"taken.yaml":  strings.Replace(square, "s1: {role: spine}", fmt.Sprintf("s1: {role: spine, grpc: %q}", taken.Addr()), 1),
+		"far.yaml":    strings.Replace(square, "s1: {role: spine}", "s1: {role: spine, grpc: '127.0.0.1:1'}", 1),
 	})
 	passes := "; packets pass between 2 of 2 pairs of hosts\n"
 	for _, test := range []struct {
@@ -257,6 +265,8 @@ func TestDeployOnce(t *testing.T) {
 		{"--scheme ecmp --arch dpdk --topology net.yaml", cli.ExitUsage, []string{"--arch dpdk: want v1model, tna, t2na"}, ""},
 		{"--scheme ecmp --topology net.yaml --topology-json none/graph --once", cli.ExitInput, []string{"none/graph"}, ""},
 		{"--scheme ecmp --topology net.yaml --listen 192.0.2.1:1 --any-port --hosts=false --listen-token x", cli.ExitRefused, []string{"192.0.2.1:1"}, ""},
+		{"--scheme ecmp --topology taken.yaml --hosts=false", cli.ExitRefused, []string{"the addresses of the topology are in use: " + taken.Addr().String() + " (s1)"}, ""},
+		{"--scheme ecmp --topology far.yaml --target p4runtime --once --timeout 100ms", cli.ExitRefused, []string{"kept", "failed", "s1: cannot be reached at 127.0.0.1:1: connection refused"}, "verified"},
 		{"--target bmv2 --remove --topology none.yaml", cli.ExitInput, []string{"none.yaml"}, ""},
 	} {
 		out, code, err := try(t, NewDeploy, strings.Fields(test.args)...)
@@ -281,7 +291,7 @@ func TestDeployOnce(t *testing.T) {
 
 // serve starts the switches of net.yaml without a controller. The topology names their
 // addresses then.
-func serve(t *testing.T) *embedded.Target {
+func serve(t *testing.T) (*embedded.Target, *plan.Plan) {
 	t.Helper()
 	j, _ := parsed(t, "--scheme letflow --topology net.yaml")
 	p, err := j.plan(t.Context())
@@ -304,7 +314,7 @@ func serve(t *testing.T) *embedded.Target {
 	if err := os.WriteFile("net.yaml", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return s, p
 }
 
 // Switches of other processes are deployed to by their addresses, and stay. Only one
