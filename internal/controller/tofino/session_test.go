@@ -111,7 +111,12 @@ func (c *interposed) NewStream(ctx context.Context, desc *grpc.StreamDesc, metho
 
 func newRig(t *testing.T, scheme string) *rig {
 	t.Helper()
-	r := &rig{t: t, plan: chipPlan(t, scheme), target: embedded.New(embedded.Options{Memory: true, Still: true, BfRt: true})}
+	return rigOf(t, chipPlan(t, scheme))
+}
+
+func rigOf(t *testing.T, p *plan.Plan) *rig {
+	t.Helper()
+	r := &rig{t: t, plan: p, target: embedded.New(embedded.Options{Memory: true, Still: true, BfRt: true})}
 	t.Cleanup(func() { r.target.Close() })
 	if _, err := controller.Deploy(t.Context(), r.plan, r.target, controller.DeployOptions{}); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -148,76 +147,6 @@ func TestBfRtRegisters(t *testing.T) {
 		if !slices.ContainsFunc(counts, func(c bmv2.PortCounts) bool { return c.Port == port.Number }) {
 			t.Errorf("port %d is not counted", port.Number)
 		}
-	}
-}
-
-// TestBfRtBound: a program has one client; the next client waits until the first one
-// disconnects.
-func TestBfRtBound(t *testing.T) {
-	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
-	p := bfrtPlan(t, "ecmp@tna", preset(t, "qall"))
-	first, err := controller.New(testContext(t), p, to, controller.DeployOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := first.Deploy(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	other := &otherClient{Target: to, speaker: tofino.NewSpeaker()}
-	_, err = controller.Deploy(testContext(t), p, other, controller.DeployOptions{})
-	if !errors.Is(err, target.ErrNotPrimary) || strings.Contains(err.Error(), "election") {
-		t.Errorf("the second controller: %v", err)
-	}
-	done := make(chan error, 1)
-	go func() {
-		_, err := controller.Deploy(testContext(t), p, other, controller.DeployOptions{Backup: true})
-		done <- err
-	}()
-	first.Close()
-	if err := <-done; err != nil {
-		t.Errorf("once the first is gone: %v", err)
-	}
-}
-
-// TestBfRtTakeover: a takeover reloads the program, which ends the other client. A
-// switch that belongs to another client does not get another program.
-func TestBfRtTakeover(t *testing.T) {
-	to := newTarget(t, embedded.Options{Memory: true, Still: true, BfRt: true})
-	top := preset(t, "qall")
-	p := bfrtPlan(t, "ecmp@tna", top)
-	log := toldHandler{make(chan string, 1000)}
-	running(t, p, to, controller.DeployOptions{Log: slog.New(log)})
-	_, err := controller.Deploy(testContext(t), bfrtPlan(t, "letflow@tna", top), &otherClient{Target: to, speaker: tofino.NewSpeaker()}, controller.DeployOptions{})
-	if !errors.Is(err, target.ErrNotPrimary) {
-		t.Errorf("another program while the first client is bound: %v", err)
-	}
-	second, err := controller.New(testContext(t), p, &otherClient{Target: to, speaker: tofino.NewSpeaker()}, controller.DeployOptions{Takeover: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer second.Close()
-	for n := range 2 { // and then it is there
-		r, err := second.Deploy(testContext(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !r.Verified() || (r.Written() > 0) != (n == 0) {
-			t.Errorf("deployment %d of the second controller has written %d", n+1, r.Written())
-		}
-	}
-	for left := len(p.Switches); left > 0; {
-		select {
-		case m := <-log.messages:
-			if strings.HasPrefix(m, "another controller has taken over") {
-				left--
-			}
-		case <-testContext(t).Done():
-			t.Fatalf("the first controller has not noticed at %d switches", left)
-		}
-	}
-	_, err = controller.Deploy(testContext(t), p, &otherClient{Target: to, speaker: tofino.NewSpeaker()}, controller.DeployOptions{})
-	if !errors.Is(err, target.ErrNotPrimary) {
-		t.Errorf("a third controller: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -24,81 +25,27 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// The routes are groups of an action selector, and the marks are members of an action
-// profile. The profiles hold little more than the entries of one plan need.
-const indirectProgram = `#include <core.p4>
-#include <tna.p4>
-header eth_t { bit<48> dst; bit<48> src; bit<16> type; }
-header ip_t { bit<64> a; bit<8> ttl; bit<8> proto; bit<16> sum; bit<32> src; bit<32> dst; }
-struct h_t { eth_t eth; ip_t ip; }
-struct m_t { bit<8> mark; bit<16> rest; }
-struct none_t {}
-parser IP(packet_in p, out h_t h, out m_t m, out ingress_intrinsic_metadata_t ig) {
-    Checksum() sum;
-    state start {
-        p.extract(ig); p.advance(PORT_METADATA_SIZE); m.mark = 0; p.extract(h.eth); p.extract(h.ip);
-        sum.subtract({h.ip.ttl, h.ip.proto, h.ip.sum}); sum.subtract_all_and_deposit(m.rest);
-        transition accept;
-    }
+// indirectFile returns a file of the program whose routes are groups of an action selector.
+func indirectFile(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile("../../controller/tofino/testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
-control I(inout h_t h, inout m_t m, in ingress_intrinsic_metadata_t ig, in ingress_intrinsic_metadata_from_parser_t ip,
-          inout ingress_intrinsic_metadata_for_deparser_t d, inout ingress_intrinsic_metadata_for_tm_t tm) {
-    ActionProfile(20) hops;
-    Hash<bit<32>>(HashAlgorithm_t.CRC32) hash;
-    ActionSelector(hops, hash, SelectorMode_t.FAIR, 8, 10) choice;
-    ActionProfile(8) marks;
-    action send(bit<9> port, bit<48> mac) { tm.ucast_egress_port = port; h.eth.dst = mac; h.ip.ttl = h.ip.ttl - 1; }
-    action mark(bit<8> x) { m.mark = x; }
-    table routes {
-        key = { h.ip.dst: lpm; h.ip.src: selector; h.ip.proto: selector; }
-        actions = { send; }
-        implementation = choice;
-        size = 64;
-    }
-    table kinds {
-        key = { ig.ingress_port: exact; }
-        actions = { mark; }
-        implementation = marks;
-        size = 64;
-    }
-    apply { kinds.apply(); if (m.mark != 9) { routes.apply(); } tm.bypass_egress = 1; }
-}
-control ID(packet_out p, inout h_t h, in m_t m, in ingress_intrinsic_metadata_for_deparser_t d) {
-    Checksum() sum;
-    apply { h.ip.sum = sum.update({h.ip.ttl, h.ip.proto, m.rest}); p.emit(h); }
-}
-parser EP(packet_in p, out none_t h, out none_t m, out egress_intrinsic_metadata_t eg) { state start { p.extract(eg); transition accept; } }
-control E(inout none_t h, inout none_t m, in egress_intrinsic_metadata_t eg, in egress_intrinsic_metadata_from_parser_t ep,
-          inout egress_intrinsic_metadata_for_deparser_t d, inout egress_intrinsic_metadata_for_output_port_t o) { apply {} }
-control ED(packet_out p, inout none_t h, in none_t m, in egress_intrinsic_metadata_for_deparser_t d) { apply {} }
-Pipeline(IP(), I(), ID(), EP(), E(), ED()) pipe;
-Switch(pipe) main;
-`
-
-const indirectManifest = `
-version: 2
-scheme: indirect
-arch: tna
-tables:
-- name: I.routes
-  entries:
-  - {each: host, match: {h.ip.dst: $host-address/32}, action: send, args: {port: $port, mac: $next-mac}, one_of: path}
-- name: I.kinds
-  entries:
-  - {each: port, match: {ig.ingress_port: $port}, action: mark, args: {x: "$neighbour ? 2 : 1"}}
-`
 
 // indirectPlan plans the program for BfRt or for P4Runtime.
 func indirectPlan(t *testing.T, topology *fabric.Topology, bfrt bool) *plan.Plan {
 	t.Helper()
-	c, err := p4.CompileText("x.p4", []byte(indirectProgram), p4.Options{})
+	c, err := p4.CompileText("x.p4", indirectFile(t, "profiles.p4"), p4.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := c.DescribeBfRt(); err != nil {
 		t.Fatal(err)
 	}
-	m, err := manifest.Decode("m.yaml", []byte(indirectManifest))
+	m, err := manifest.Decode("m.yaml", indirectFile(t, "profiles.manifest.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +292,7 @@ func TestForeignMembers(t *testing.T) {
 // can all get one path of four. @selector_enable_scramble(1) spreads them.
 func TestScramble(t *testing.T) {
 	for note, want := range map[string]bool{"": false, "@selector_enable_scramble(0) ": false, "@selector_enable_scramble(1) ": true} {
-		c, err := p4.CompileText("x.p4", []byte(strings.Replace(indirectProgram, "table routes", note+"table routes", 1)), p4.Options{})
+		c, err := p4.CompileText("x.p4", []byte(strings.Replace(string(indirectFile(t, "profiles.p4")), "table routes", note+"table routes", 1)), p4.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
