@@ -94,7 +94,7 @@ func (r *Runner) Jobs(x *spec.Experiment) ([]*Job, error) {
 	}
 	for i := range x.Cases {
 		c := &x.Cases[i]
-		t, err := c.Network(read)
+		t, err := x.NetworkOf(c, read)
 		if err != nil {
 			return nil, err
 		}

@@ -184,3 +184,50 @@ links: [{ends: [h1, l1], rate: 1G}, {ends: [h2, l1], rate: 1G}, {ends: [h3, l1],
 		}
 	}
 }
+
+// TestNetworkOf: a network is made again only for another setting, even one that was changed
+// in place.
+func TestNetworkOf(t *testing.T) {
+	x, err := Load("x.yaml", []byte(`topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G}}
+schemes: [ecmp]
+duration: 10ms
+links: [{link: l1-s1, rate: 2G}]
+fail: [l1-s2]
+`), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x.Cases[0]
+	network := func() string {
+		t.Helper()
+		a, err := x.NetworkOf(c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := x.NetworkOf(c, nil); a != b {
+			t.Error("the second call made another network")
+		}
+		return string(a.YAML())
+	}
+	seen := []string{network()}
+	for what, change := range map[string]func(){
+		"failed links":  func() { c.Fail[0] = "l2-s1" },
+		"changed links": func() { c.Links[0].Rate *= 2 },
+		"size":          func() { c.Topology.LeafSpine.Hosts++ },
+		"queues":        func() { c.Switches.Queue = 77 },
+		"addresses":     func() { c.IPv6 = true },
+	} {
+		change()
+		now := network()
+		if slices.Contains(seen, now) {
+			t.Errorf("the network is as before a change of its %s", what)
+		}
+		seen = append(seen, now)
+	}
+	c.Fail[0] = "s9"
+	for range 2 {
+		if _, err := x.NetworkOf(c, nil); err == nil || !strings.Contains(err.Error(), "s9") {
+			t.Errorf("with an unknown link: %v", err)
+		}
+	}
+}

@@ -71,6 +71,7 @@ type Experiment struct {
 	noTraffic bool   // the experiment has no traffic, so cases with jobs have none either
 	unadvised error  // why there is no advice for some network, if the file does not choose the source of parameters
 	files     *files // the contents of all files that it names
+	last      *lastNetwork
 }
 
 // Text returns the file of the experiment, or nil if it was not read from one.

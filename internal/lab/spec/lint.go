@@ -89,7 +89,7 @@ func (x *Experiment) Lint(read Reader) ([]Warning, error) {
 			continue // a ceiling intentionally differs from real networks
 		}
 		looked++
-		t, err := c.Network(read)
+		t, err := x.NetworkOf(c, read)
 		if err != nil {
 			return nil, err
 		}

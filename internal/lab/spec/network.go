@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/network/fabric"
@@ -56,6 +58,39 @@ func (s *Setting) Network(read Reader) (*fabric.Topology, error) {
 		t = t.Fail(links...)
 	}
 	return t, nil
+}
+
+// NetworkOf returns the network of a case, from files that read reads. It keeps the last one, because the check of an
+// experiment, its warnings and its runs need the same network, and a large one takes long to
+// make.
+func (x *Experiment) NetworkOf(c *Case, read Reader) (*fabric.Topology, error) {
+	if x.last == nil {
+		return c.Network(read)
+	}
+	return x.last.network(&c.Setting, read)
+}
+
+// A lastNetwork is the network that was made last, with the part of the setting that it was
+// made from.
+type lastNetwork struct {
+	mu   sync.Mutex
+	from Setting
+	net  *fabric.Topology
+}
+
+func (l *lastNetwork) network(s *Setting, read Reader) (*fabric.Topology, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	from := Setting{Topology: s.Topology.clone(), Links: slices.Clone(s.Links), Fail: slices.Clone(s.Fail), IPv6: s.IPv6}
+	from.Switches.Queue = s.Switches.Queue
+	if l.net != nil && reflect.DeepEqual(from, l.from) {
+		return l.net, nil
+	}
+	t, err := from.Network(read)
+	if err == nil {
+		l.from, l.net = from, t
+	}
+	return t, err
 }
 
 // Limits of the size of IP packets that hosts send.
@@ -115,6 +150,19 @@ func (n Network) make(read Reader) (*fabric.Topology, error) {
 		return nil, fmt.Errorf("%w (p4lb topo presets lists them)", err)
 	}
 	return p.Make()
+}
+
+// clone returns a copy that shares nothing with n.
+func (n Network) clone() Network {
+	return Network{n.Name, copied(n.LeafSpine), copied(n.FatTree), copied(n.Rail)}
+}
+
+func copied[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
 }
 
 func (l Links) links() fabric.Links {

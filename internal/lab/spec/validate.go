@@ -61,7 +61,7 @@ func (x *Experiment) complete(src *source, read Reader, library *scheme.Library)
 	if read == nil {
 		read = NoFiles
 	}
-	x.files = &files{texts: map[string]string{}}
+	x.files, x.last = &files{texts: map[string]string{}}, new(lastNetwork)
 	read = x.files.reading(read)
 	switch {
 	case len(x.Schemes) > maxRows:
@@ -268,7 +268,7 @@ func (x *Experiment) checkCase(i int, src *source, read Reader) error {
 		}
 		return key
 	}
-	t, err := c.Network(read)
+	t, err := x.NetworkOf(c, read)
 	if err != nil {
 		wrong := err.(*keyError)
 		return src.wrong(at(wrong.key), wrong.err)

@@ -28,6 +28,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/text/lists"
@@ -76,6 +77,7 @@ type Topology struct {
 	leaves []int          // the switches with hosts
 
 	destinations []Destination
+	routes       func() *Routes // computes the routes once
 }
 
 // A Switch is a switch with the addresses of its control interfaces.
@@ -260,7 +262,7 @@ type Member struct{ Service, Server string }
 
 // Drain returns the topology with servers outside the pools of their services.
 func (t *Topology) Drain(members ...Member) *Topology {
-	u := *t
+	u := t.clone()
 	u.Services = slices.Clone(t.Services)
 	for i := range u.Services {
 		s := &u.Services[i]
@@ -271,7 +273,7 @@ func (t *Topology) Drain(members ...Member) *Topology {
 			}
 		}
 	}
-	return &u
+	return u
 }
 
 // Restore returns the topology with the given links (indexes in Links) up.
@@ -291,14 +293,21 @@ func (t *Topology) WithLinks(links []Link) (*Topology, error) {
 			return nil, fmt.Errorf("link %v: queue %d: want a number from 1 to %d", l, l.Queue, mostQueued)
 		}
 	}
-	u := *t
+	u := t.clone()
 	u.Switches, u.Links = slices.Clone(t.Switches), links
 	u.index()
-	return &u, nil
+	return u, nil
+}
+
+// clone returns a shallow copy, for a change of its lists. It computes its own routes.
+func (t *Topology) clone() *Topology {
+	u := *t
+	u.routes = sync.OnceValue(u.findRoutes)
+	return &u
 }
 
 func (t *Topology) with(down bool, links []int) *Topology {
-	u := *t
+	u := t.clone()
 	u.Links, u.ports = slices.Clone(t.Links), slices.Clone(t.ports)
 	for _, i := range links {
 		u.Links[i].Down = down
@@ -309,7 +318,7 @@ func (t *Topology) with(down bool, links []int) *Topology {
 			}
 		}
 	}
-	return &u
+	return u
 }
 
 // failed reports whether any link is down.
@@ -365,6 +374,7 @@ func (t *Topology) index() {
 		}
 	}
 	t.destinations = t.findDestinations()
+	t.routes = sync.OnceValue(t.findRoutes)
 }
 
 func (t *Topology) addPort(i int, l Link, here, there End) {

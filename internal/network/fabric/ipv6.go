@@ -17,7 +17,7 @@ func (t *Topology) HasIPv6() bool {
 // ToIPv6 returns the topology with IPv6 addresses only: the IPv4 address 10.0.1.1/24
 // becomes fd00::10.0.1.1/120.
 func (t *Topology) ToIPv6() (*Topology, error) {
-	u := *t
+	u := t.clone()
 	u.Switches, u.Links = slices.Clone(t.Switches), slices.Clone(t.Links)
 	u.Hosts, u.Services = slices.Clone(t.Hosts), slices.Clone(t.Services)
 	owners := map[netip.Addr]string{}
@@ -37,7 +37,7 @@ func (t *Topology) ToIPv6() (*Topology, error) {
 		}
 	}
 	u.index()
-	return &u, nil
+	return u, nil
 }
 
 func toIPv6(ip netip.Addr) netip.Addr {

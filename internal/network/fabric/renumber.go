@@ -5,7 +5,7 @@ import "slices"
 // Renumber returns the topology with other port numbers of the switches. number
 // maps old to new port numbers; it must be injective. The result has no names of ports.
 func (t *Topology) Renumber(number func(port int) int) *Topology {
-	u := *t
+	u := t.clone()
 	u.Switches, u.Hosts, u.Links = slices.Clone(t.Switches), slices.Clone(t.Hosts), slices.Clone(t.Links)
 	for i := range u.Switches {
 		u.Switches[i].Front = nil
@@ -21,5 +21,5 @@ func (t *Topology) Renumber(number func(port int) int) *Topology {
 		}
 	}
 	u.index()
-	return &u
+	return u
 }

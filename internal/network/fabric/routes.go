@@ -67,8 +67,10 @@ func (s *portSet) places() []int {
 	return list
 }
 
-// Routes computes the routes over the links that are up.
-func (t *Topology) Routes() *Routes {
+// Routes returns the routes over the links that are up. It computes them once.
+func (t *Topology) Routes() *Routes { return t.routes() }
+
+func (t *Topology) findRoutes() *Routes {
 	r := t.routesOver(t.graphOf(false))
 	healthy := r
 	if t.failed() {
@@ -76,6 +78,7 @@ func (t *Topology) Routes() *Routes {
 	}
 	for i := range r.sets {
 		r.sets[i].number(healthy.sets[i].several())
+		r.sets[i].index = nil // needed for building only
 	}
 	return r
 }

@@ -85,6 +85,26 @@ func TestNextHopsOfNobody(t *testing.T) {
 	}
 }
 
+// TestRoutesOnce: a topology computes its routes once, and a changed copy has its own.
+func TestRoutesOnce(t *testing.T) {
+	top := preset(t, "qall")
+	r := top.Routes()
+	if top.Routes() != r {
+		t.Error("the second call computed the routes again")
+	}
+	cut := top.Fail(links(t, top, "l1-s1")...)
+	for name, other := range map[string]*Topology{"failed": cut, "restored": cut.Restore(links(t, top, "l1-s1")...), "drained": top.Drain()} {
+		own := other.Routes()
+		if own == r || own.t != other {
+			t.Errorf("the %s topology has the routes of the first", name)
+		}
+		hops, err := own.NextHops("l1", "l2")
+		if want := len(wantHops(other, floyd(other), 0, 1)); err != nil || len(hops) != want {
+			t.Errorf("%s: %d next hops (%v), want %d", name, len(hops), err, want)
+		}
+	}
+}
+
 // lookup finds the longest matching prefix by searching all routes.
 func lookup(table Table, ip netip.Addr) (Route, bool) {
 	var best Route

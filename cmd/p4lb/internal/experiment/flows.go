@@ -70,7 +70,7 @@ func flowText(x *spec.Experiment, of, format string, seed uint64, read spec.Read
 		}
 	}
 	c := &x.Cases[i]
-	t, err := c.Network(x.Reading(read))
+	t, err := x.NetworkOf(c, x.Reading(read))
 	if err != nil {
 		return nil, err
 	}
