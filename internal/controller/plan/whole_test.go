@@ -307,6 +307,9 @@ func TestImpossible(t *testing.T) {
 		"a negative cell":          {"registers:\n- name: In.cells\n  cells:\n  - {at: $switch - 2, value: 1}\n", "there is no cell -1"},
 		"a port without a link":    {"tasks:\n- {kind: send, period: 1ms, in: 9, frame: [\"1:48\", \"2:48\", \"3:16\"]}\n", "in: port 9 of l1 has no link: want one that has, or $cpu"},
 		"two groups of one number": {"multicast_groups:\n- {each: port, at: 5, to: 1}\n", "multicast groups of the manifest: there is a group 5 already"},
+		"frames that return":       {"tasks:\n- {kind: send, period: 1ms, returns: In.none, frame: [\"1:48\", \"2:48\", \"3:16\"]}\n", "returns: the program has no register In.none"},
+		"a port of the program":    {"virtual_ports:\n- {port: 2, kind: recirculation}\n", "l1: port 2 has a link, and is one that no interface may be attached to"},
+		"a register of no task":    {"registers:\n- {name: In.cells, size: 16, width: 32, writer: controller}\n", "l1: register In.cells: its writer is the controller, but no task writes it and it has no initial values"},
 		"a field of a frame":       {"tasks:\n- {kind: send, period: 1ms, frame: [\"1:48\", \"2:48\", \"$port(x):16\"]}\n", "has no x"},
 	} {
 		_, err := newPlan(t, topology(t, network), "cpu_port: 60\n"+test.sections, plan.Options{})
@@ -324,6 +327,46 @@ func TestImpossible(t *testing.T) {
 	var list plan.Errors
 	if !errors.As(err, &list) || !strings.Contains(err.Error(), "l2: host h6 has the address 2001:db8:2::6, and no table of the program test matches IPv6 addresses") || !strings.Contains(list[0].Hint, "IPv4 addresses") {
 		t.Errorf("an IPv6 host without a table for it: %v", err)
+	}
+}
+
+// A switch needs a program for its role, with the controller's port free and room for its
+// largest group. The hint describes how to get one.
+func TestUnfitPrograms(t *testing.T) {
+	top := topology(t, network)
+	for sections, want := range map[string]string{
+		"cpu_port: 1\n":            "l1: port 1 has a link and is also the controller's port; give the link another port, or the program another one with --set cpu=N",
+		"cpu_port: 60\npaths: 1\n": fmt.Sprintf("l1: group 1 has 2 next hops, the program of the role leaf is for 1; generate it with --ports 2 (at most %d)", manifest.MaxPaths),
+	} {
+		_, err := newPlan(t, top, sections, plan.Options{})
+		var list plan.Errors
+		if !errors.As(err, &list) || list[0].Error()+"; "+list[0].Hint != want {
+			t.Errorf("%q: %v\nwant %s", sections, err, want)
+		}
+	}
+	if _, err := newPlan(t, top, "paths: 2\n"+everything, plan.Options{}); err != nil {
+		t.Errorf("groups of as many paths as the program has: %v", err)
+	}
+	var cut []int
+	for _, name := range []string{"l2-s1", "l2-s2"} {
+		links, err := top.FindLinks(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut = append(cut, links...)
+	}
+	_, err := newPlan(t, top.Fail(cut...), "cpu_port: 60\ntables:\n- name: In.tune\n  entries:\n  - {default: true, action: rank, args: {r: $port(l2)}}\n", plan.Options{})
+	if err == nil || !strings.Contains(err.Error(), "$port(l2): there is no way from l1") {
+		t.Errorf("a leaf that is cut off: %v", err)
+	}
+	p, err := newPlan(t, top, everything, plan.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = plan.New(top, map[fabric.Role]*plan.Pipeline{fabric.Leaf: p.Switch("l1").Pipeline}, plan.Options{})
+	var list plan.Errors
+	if !errors.As(err, &list) || list[0].Error() != "s1: there is no program for the role spine" || list[0].Hint != "generate one with --role spine" {
+		t.Errorf("a role without a program: %v", err)
 	}
 }
 

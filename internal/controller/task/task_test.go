@@ -261,3 +261,66 @@ func TestSendReturns(t *testing.T) {
 		}
 	}
 }
+
+// A brokenFabric fails at calls of one kind.
+type brokenFabric struct {
+	*fakeFabric
+	call string
+}
+
+var errBroken = errors.New("broken")
+
+func (f brokenFabric) fails(call string) error {
+	if f.call == call {
+		return errBroken
+	}
+	return nil
+}
+
+func (f brokenFabric) Clock(string) (time.Duration, error) { return f.clock, f.fails("clock") }
+
+func (f brokenFabric) PacketOut(string, []byte) error { return f.fails("send") }
+
+func (f brokenFabric) PacketAt(string, int, []byte) error { return f.fails("send") }
+
+// Tasks that send are due again after their period if the switch fails.
+func TestSendingFails(t *testing.T) {
+	port := 3
+	stamped := plan.Frame{Every: time.Millisecond, Bytes: make([]byte, 8), Stamps: []plan.Stamp{{Fact: manifest.SendTime, Bit: 0, Width: 8}}}
+	atPort := stamped
+	atPort.Port = &port
+	for name, task := range map[string]Task{
+		"frames of the CPU": &sendTask{identity: identity{sw: "l1"}, Frame: stamped},
+		"frames of a port":  &sendTask{identity: identity{sw: "l1"}, Frame: atPort},
+		"probes of paths":   &pathProbeTask{identity: identity{sw: "l1"}, period: time.Millisecond, frames: [][]byte{{1}}},
+	} {
+		for _, call := range []string{"", "clock", "send"} {
+			if call == "clock" && name == "probes of paths" {
+				continue
+			}
+			next, err := task.Run(time.Second, brokenFabric{&fakeFabric{}, call})
+			if next != time.Second+time.Millisecond || errors.Is(err, errBroken) != (call != "") {
+				t.Errorf("%s, %q fails: next at %v, %v", name, call, next, err)
+			}
+		}
+	}
+}
+
+// The tasks of a plan include one for each frame, with the packet size and queues of the plan.
+func TestForPlan(t *testing.T) {
+	top, err := fabric.LeafSpine{Name: "x", Leaves: 2, Spines: 1, Hosts: 1}.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &plan.Plan{Topology: top, Routes: top.Routes(), Switches: []*plan.Switch{
+		{Name: "l1", Pipeline: &plan.Pipeline{}, Frames: []plan.Frame{{Every: 5}, {Every: 7}}}, {Name: "l2", Pipeline: &plan.Pipeline{}, Frames: []plan.Frame{{Every: 9}}},
+	}}
+	list, err := ForPlan(p, Options{})
+	var got []string
+	for _, task := range list {
+		got = append(got, fmt.Sprint(task.Name(), " ", task.Switch(), " ", task.(*sendTask).Every))
+	}
+	if want := []string{"send l1 5ns", "send l1 7ns", "send l2 9ns"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
