@@ -184,7 +184,7 @@ traffic: [{pattern: incast, degree: 4, size: 500KB, rate: 800}, {workload: webse
 transport: dcqcn
 switches: {pfc: true, pfc-threshold: 30KB, ecn-min: 50KB, ecn-max: 100KB, ecn-p: 0.2}
 loads: [0.5]
-duration: 10ms
+duration: 5ms
 `
 	p4, native := t.TempDir(), t.TempDir()
 	run(t, &Runner{Dir: p4}, load(t, text))
