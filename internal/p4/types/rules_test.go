@@ -274,6 +274,12 @@ func TestMessages(t *testing.T) {
 		{"void f() { nosuch =\nmissing; }", "1:12: nosuch is not declared\ntest.p4:2:1: missing is not declared"},
 		{"void f() { nosuch +=\nmissing; }", "1:12: nosuch is not declared\ntest.p4:2:1: missing is not declared"},
 		{"void f(in bit<8> x) { x =\nmissing; }", "1:23: x cannot be assigned to: it is an in parameter\ntest.p4:2:1: missing is not declared"},
+		// Numbers in masks and ranges get the width of the other side.
+		{"#include \"core.p4\"\nparser p(packet_in q, in bit<16> x) { state start { transition select(x) {\n1 &&& 8w3: accept;\n} } }", "3:1: 1 has type bit<8>, but select needs bit<16>; cast it: (bit<16>)"},
+		{"#include \"core.p4\"\nparser p(packet_in q, in bit<16> x) { state start { transition select(x) {\n8w1 .. 3: accept;\n} } }", "3:1: 8w1 has type bit<8>, but select needs bit<16>; cast it: (bit<16>)"},
+		{"#include \"core.p4\"\nparser p(packet_in q, in bit<16> x) { state start { transition select(x) { 1 &&& 16w3: accept; 1 .. 3: reject; } } }", ""},
+		// A wrong call shows the function's declaration with all type parameters.
+		{"extern void f<T, U>(in T x, in U y);\nvoid g() {\nf(8w1); }", "3:1: f: the argument for y is missing; it is declared as f<T, U>(in T x, in U y)"},
 		// The last index of a stack has 32 bits.
 		{"#include \"core.p4\"\nheader h { bit<8> a; }\nparser p(packet_in q, out h[3] s, out bit<32> n, out bit<33> m) { state start { q.extract(s.next); n = s.lastIndex;\nm = s.lastIndex; transition accept; } }",
 			"4:5: s.lastIndex has type bit<32>, but m needs bit<33>; cast it: (bit<33>)"},
@@ -291,6 +297,9 @@ func TestMessages(t *testing.T) {
 		// An inout argument is read and then written.
 		{"void g(inout bit<8> x) { }\nbit<8> f() {\nbit<8> v;\ng(v);\nreturn v; }", "4:3: warning: v is read before anything is written to it"},
 		{"void g(out bit<8> x) { x = 1; }\nbit<8> f() {\nbit<8> v;\ng(v);\nreturn v; }", ""},
+		// A change in a loop writes the variable, so later reads are no mistake.
+		{"bit<8> f() {\nbit<8> v;\nfor (bit<8> i in 8w0 .. 3) { v += i; }\nreturn v; }", ""},
+		{"void f(out bit<8> v) {\nfor (bit<8> i in 8w0 .. 3) { v += i; } }", ""},
 		// A declaration may be repeated only with the same signature.
 		{"void g(in bit<8> x) { }\nvoid g(in bit<8> x) { }", "2:6: warning: g is declared twice with the same parameters; the first is at test.p4:1:1"},
 		{"void g(in bit<8> x) { }\nvoid g(in bit<4> x) { }", "2:6: g is declared twice with the same parameters; the first is at test.p4:1:1"},

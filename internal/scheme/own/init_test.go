@@ -1,6 +1,7 @@
 package own
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -182,6 +183,35 @@ func TestInitKeys(t *testing.T) {
 	)
 	if strings.Contains(text, "virtual_ports") {
 		t.Errorf("nothing recirculates:\n%s", text)
+	}
+}
+
+// A value of a constant range from 0 selects the same number of paths in each network. Ranges
+// that begin elsewhere, or are known only to the controller, do not.
+func TestInitConstantRange(t *testing.T) {
+	for choice, want := range map[string]int{
+		"hash(meta.slot, HashAlgorithm.crc16, 16w0, { hdr.ipv4.src }, 16w4)": 4,
+		"hash(meta.slot, HashAlgorithm.crc16, 16w1, { hdr.ipv4.src }, 16w4)": 0,
+		"hash(meta.slot, HashAlgorithm.crc16, n, { hdr.ipv4.src }, 16w4)":    0,
+		"hash(meta.slot, HashAlgorithm.crc16, 16w0, { hdr.ipv4.src }, n)":    0,
+		"random(meta.slot, 16w0, 16w3)":                                      4,
+		"random(meta.slot, 16w1, 16w3)":                                      0,
+		"random(meta.slot, 16w0, n)":                                         0,
+	} {
+		text := init1(t, around("bit<16> slot;", `
+    action choose(bit<16> n) { `+choice+`; }
+    action go(bit<9> port) { std.egress_spec = port; }
+    table routes { key = { hdr.ipv4.dst: lpm; } actions = { choose; go; } }
+    table paths { key = { meta.slot: exact; } actions = { go; } }
+    apply { routes.apply(); paths.apply(); }`), InitRequest{})
+		line := fmt.Sprintf("the program always selects one of %d values, so paths share them", want)
+		if want > 0 {
+			if !strings.Contains(text, line) {
+				t.Errorf("%s: %q is missing in\n%s", choice, line, text)
+			}
+		} else if strings.Contains(text, "the program always selects") {
+			t.Errorf("%s counts as a constant range:\n%s", choice, text)
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ func (p place) folderOf(name string) error {
 	if _, err := codegen.Parse(name); err == nil {
 		return nil
 	}
-	if list, err := p.inFolder(name); err == nil && len(list) > 0 {
+	if _, err := p.inFolder(name); err == nil {
 		return &misnamed{name}
 	}
 	return nil

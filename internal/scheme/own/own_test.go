@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -151,6 +152,9 @@ func TestElsewhere(t *testing.T) {
 		}
 		if r := made.Manifest.Register("Forward.taken"); r == nil || r.Size != want || r.Width != 32 {
 			t.Errorf("SLOTS=%s: %+v", set, r)
+		}
+		if list := made.Manifest.Parameters; len(list) != 1 || list[0].Name != "SLOTS" || list[0].Text != strconv.Itoa(want) {
+			t.Errorf("SLOTS=%s: the manifest has the parameters %+v", set, list)
 		}
 	}
 	if _, err := s.Build(codegen.Params{Set: map[string]string{"SLOT": "1"}}); err == nil || !strings.Contains(err.Error(), "has no parameter SLOT") {

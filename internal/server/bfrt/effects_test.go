@@ -400,6 +400,18 @@ func TestLifeOfEntries(t *testing.T) {
 	if name, id := lead(2); name != "$ACTION_MEMBER_ID" || id != 4 {
 		t.Errorf("the second entry leads to %s %d", name, id)
 	}
+	// A read of one field returns no other, and entries without the field return none.
+	for _, c := range []struct {
+		kind   uint64
+		field  string
+		fields int
+	}{{1, "$SELECTOR_GROUP_ID", 1}, {1, "$ACTION_MEMBER_ID", 0}, {2, "$ACTION_MEMBER_ID", 1}, {2, "$SELECTOR_GROUP_ID", 0}} {
+		only := &wire.TableData{Fields: []*wire.DataField{{FieldId: r.table("In.choose").field(c.field).id}}}
+		list, err := r.read(everywhere, r.entry("In.choose", r.key("In.choose", c.kind), only))
+		if err != nil || len(list) != 1 || len(list[0].GetData().GetFields()) != c.fields {
+			t.Errorf("%s of entry %d: %v, %v; want %d fields", c.field, c.kind, list, err, c.fields)
+		}
+	}
 	if code := r.codeOf(r.write(everywhere, update(del, r.entry("In.groups", r.key("In.groups", 8), nil)))); code == codes.OK {
 		t.Error("a group is deleted that an entry leads to")
 	}
