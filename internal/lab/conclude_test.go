@@ -82,6 +82,17 @@ func TestNothingFinished(t *testing.T) {
 	}
 }
 
+// TestFewUnfinished: a row is named once more than 1 % of its flows have not finished.
+func TestFewUnfinished(t *testing.T) {
+	c := made(map[string][]float64{"mine": {1}, "ecmp": {1}}, "mine", "ecmp")
+	for share, want := range map[float64]int{0: 0, 1: 0, 1.5: 1} {
+		c.Rows[0].Runs[0].Metrics["unfinished"] = share
+		if lines := c.cautions(); len(lines) != want {
+			t.Errorf("%g %% unfinished: %q, want %d lines", share, lines, want)
+		}
+	}
+}
+
 // TestBrief: tables fit the width and contain the mandatory columns.
 func TestBrief(t *testing.T) {
 	c := made(map[string][]float64{"qall-poly3": {10, 11}, "drill": {20, 22}}, "qall-poly3", "drill")

@@ -477,6 +477,29 @@ func TestUDP(t *testing.T) {
 	}
 }
 
+// TestQueueShare: queue-mean is the share of the queue's capacity, so the same packets fill half
+// as much of a queue of twice the size.
+func TestQueueShare(t *testing.T) {
+	leftToPlainRun(t)
+	share := func(queue string) float64 {
+		c := run(t, &Runner{}, load(t, `
+topology: {leaf-spine: {leaves: 2, spines: 1, hosts: 2, rate: 1G, host-rate: 1G, delay: 2us, host-delay: 1us, queue: `+queue+`}}
+schemes: [ecmp]
+traffic: [{pattern: pairs, pairs: [h1-h3, h2-h4], size: 100KB, at: [0s]}]
+transport: udp
+seeds: 1
+duration: 2ms
+warmup: 0
+interval: 20us
+`))
+		return c.Results[0].Metrics["queue-mean"]
+	}
+	small, large := share("200"), share("400")
+	if !(large > 1) || math.Abs(small/large-2) > 1e-9 {
+		t.Errorf("%g %% of 200 packets and %g %% of 400, want half", small, large)
+	}
+}
+
 // TestReportOfOne: the report of a single flow has figures.
 func TestReportOfOne(t *testing.T) {
 	one := strings.Replace(tiny, "[{workload: webserver, pattern: halves}]", "[{pattern: pairs, pairs: [h1-h3], size: 20KB, at: [1ms]}]", 1)

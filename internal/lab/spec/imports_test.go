@@ -386,6 +386,26 @@ func newTrace() *etWriter {
 	return new(etWriter).message(protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), "0.0.4"))
 }
 
+// TestLongWait: an error shows up to eight nodes that wait for each other.
+func TestLongWait(t *testing.T) {
+	for n, want := range map[uint64]string{
+		8: "node 7 of rank 0 after node 8 of rank 0 after node 1 of rank 0",
+		9: "node 8 of rank 0 after 1 more after node 1 of rank 0",
+	} {
+		ring := newTrace()
+		for i := range n {
+			ring.node(i+1, etComp, []uint64{(i+1)%n + 1}, nil)
+		}
+		sum := map[string]any{"comm_type": 0, "comm_size": 9}
+		ring.node(n+1, etColl, nil, sum)
+		tr := Traffic{Pattern: List, File: "t.*.et"}
+		_, err := tr.readList(hosts(t, 8), from(map[string]string{"t.0.et": string(ring.b), "t.1.et": string(newTrace().node(1, etColl, nil, sum).b)}))
+		if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Count(err.Error(), "node ") != 9 {
+			t.Errorf("%d nodes: %v\nwant the end %s", n, err, want)
+		}
+	}
+}
+
 // TestIntegerTypes reads attributes in each type of integers, and groups by number.
 func TestIntegerTypes(t *testing.T) {
 	read := func(attr map[string]any) string {

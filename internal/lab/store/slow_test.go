@@ -72,6 +72,9 @@ func TestHostileStores(t *testing.T) {
 		"pages without end": {page(func() string { n++; return fmt.Sprint(n) }), has, "more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name == "a page without end" {
+				t.Skip("one goroutine reads it: the race detector has nothing to see")
+			}
 			server := httptest.NewServer(x.serve)
 			over = make(chan struct{})
 			defer server.Close()

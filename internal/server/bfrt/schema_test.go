@@ -48,6 +48,9 @@ func cuts(v any, where string, members bool, f func(where string)) {
 // TestSchemaThatLacks: a schema without a field, an action or a part of one is refused
 // when it is loaded, or its tables work.
 func TestSchemaThatLacks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine does the work: the race detector has nothing to see")
+	}
 	program, err := chipProgram()
 	if err != nil {
 		t.Fatal(err)
