@@ -14,6 +14,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,6 +90,28 @@ func TestRedeployFailures(t *testing.T) {
 	r.want("link down l1-s1", cli.ExitRefused, "s2: ", "cannot be reached")
 	r.want("switch restart s2", 0, "restarted s2; 4 switches verified, ")
 	r.want(same+"--atomic", 0, "4 switches verified")
+	// A request ends with its caller, also while the network is busy.
+	started, hold := make(chan struct{}), make(chan struct{})
+	go r.inside(func(context.Context) {
+		close(started)
+		<-hold
+	})
+	<-started
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if code := r.k.answer(ctx, hosts.Call{Args: []string{"link", "down", "l1-s1"}, Dir: r.dir, In: os.Stdin, Out: os.Stdout, Err: os.Stderr}); code == 0 {
+		t.Error("a request whose caller has gone is executed")
+	}
+	close(hold)
+	if err := os.WriteFile("net.yaml", []byte("switches: 5"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.want("link down l1-s1", cli.ExitInput, "net.yaml:1")
+	r.inside(func(context.Context) {
+		if len(r.k.links) > 0 {
+			t.Errorf("links have changed: %v", r.k.links)
+		}
+	})
 }
 
 // A network checks which hosts reach each other, and names the switches that drop packets.
@@ -125,6 +148,35 @@ func TestLeafCutOff(t *testing.T) {
 	}
 }
 
+// hostsHere runs in this process what hosts do. One of them does not exist.
+type hostsHere struct{ missing string }
+
+func (h hostsHere) In(host string, f func() error) error {
+	if host == h.missing {
+		return errors.New("no such host")
+	}
+	return f()
+}
+
+// If no ping arrives, connections show whether the program forwards TCP. Pairs fail only if they
+// have no connection either.
+func TestOverTCP(t *testing.T) {
+	address := netip.MustParsePrefix("127.0.0.1/32")
+	a, b, gone := &fabric.Host{Name: "a", IP: address}, &fabric.Host{Name: "b", IP: address}, &fabric.Host{Name: "gone", IP: address}
+	pairs := []ping.Pair{{From: a, To: b}, {From: a, To: gone}, {From: b, To: a}}
+	list := []ping.Result{{From: "a", To: "b"}, {From: "a", To: "gone"}, {From: "b", To: "a"}}
+	for missing, want := range map[string]string{"gone": "[a-gone]", "a": "[a-b a-gone b-a]", "": "[]"} {
+		c, _, errs := console(t)
+		var got []string
+		for _, r := range (&keeper{c: c}).overTCP(t.Context(), hostsHere{missing}, pairs, list) {
+			got = append(got, r.From+"-"+r.To)
+		}
+		if fmt.Sprint(got) != want || strings.Contains(errs.String(), "the program drops ICMP") != (missing != "a") {
+			t.Errorf("without %q: %v, want %s\n%s", missing, got, want, errs)
+		}
+	}
+}
+
 // A hang-up signal deploys the current topology. A task that is slower than a period of the
 // user gets advice, and another period only if the network can be planned.
 func TestHangUpAndAdvice(t *testing.T) {
@@ -151,6 +203,78 @@ func TestHangUpAndAdvice(t *testing.T) {
 	if text := r.log.String(); !strings.Contains(text, "none.yaml") || strings.Contains(text, "deployed again with a longer period") {
 		t.Errorf("no error in\n%s", text)
 	}
+}
+
+// The state of a deployment that cannot be removed is reported.
+func TestStateStays(t *testing.T) {
+	c, _, errs := console(t)
+	j := &deployJob{c: c, state: filepath.Join(t.TempDir(), "x.json"), ended: true}
+	if handed, err := j.own(t.Context()); handed || err != nil {
+		t.Fatal(handed, err)
+	}
+	if err := os.MkdirAll(filepath.Join(j.state, "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if j.disown(); !strings.Contains(errs.String(), "the state of the deployment stays behind") {
+		t.Errorf("log %q", errs)
+	}
+}
+
+// The state names the namespaces of BMv2 networks. The network's links are the links of the plan,
+// with the changes since.
+func TestStateOfKeeper(t *testing.T) {
+	for _, test := range []struct {
+		target string
+		flags  bmv2Flags
+		want   string
+	}{{targetBMv2, bmv2Flags{}, "test"}, {targetBMv2, bmv2Flags{name: "other"}, "other"}, {targetBMv2, bmv2Flags{attach: true}, ""}, {targetServers, bmv2Flags{}, ""}} {
+		top := load(t)
+		top.Name = "test"
+		k := &keeper{job: &deployJob{target: test.target, bmv2: test.flags, state: filepath.Join(t.TempDir(), "x.json")}, plan: &plan.Plan{Topology: top}, target: &linkTarget{}}
+		if err := k.writeNote(); err != nil {
+			t.Fatal(err)
+		}
+		if d, _, err := deployed.Read(k.job.state); err != nil || d.Name != test.want || d.Control != "" {
+			t.Errorf("%s %+v: the name is %q, %v; want %q", test.target, test.flags, d.Name, err, test.want)
+		}
+	}
+	k := &keeper{plan: &plan.Plan{Topology: load(t).Fail(3)}}
+	up, down := k.plan.Topology.Links[3], k.plan.Topology.Links[4]
+	up.Down, down.Down = false, true
+	k.links = map[int]linkChange{3: {link: up}, 4: {link: down}}
+	if links := k.actual().Links; links[3].Down || !links[4].Down {
+		t.Errorf("links %v and %v", links[3], links[4])
+	}
+}
+
+// A program of a folder has its own architecture. Tables without entries are named. A network
+// whose hosts do not reach each other is an error; if it stays, it is reported.
+func TestOwnProgram(t *testing.T) {
+	const from = "../../../../internal/controller/tofino/testdata/profiles."
+	program, err1 := os.ReadFile(from + "p4")
+	manifest, err2 := os.ReadFile(from + "manifest.yaml")
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	marks := bytes.Index(manifest, []byte("- name: I.kinds"))
+	routes := bytes.Index(manifest, []byte("- name: I.routes"))
+	inFolder(t, map[string]string{"net.yaml": square})
+	for name, text := range map[string][]byte{"mine": manifest[:marks], "silent": append(bytes.Clone(manifest[:routes]), manifest[marks:]...)} {
+		if err := errors.Join(os.Mkdir(name, 0o700), os.WriteFile(filepath.Join(name, name+".p4"), program, 0o600), os.WriteFile(filepath.Join(name, name+".manifest.yaml"), text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const args = " --topology net.yaml --any-port --hosts=false"
+	out, _, err := try(t, NewDeploy, strings.Fields("--scheme ./mine --once"+args)...)
+	if err != nil || !strings.Contains(out, "; packets pass between 2 of 2 pairs of hosts\n") || !strings.Contains(out, "nothing fills a table") || !strings.Contains(out, "table=I.kinds") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	const lost = "no packets pass between 2 of 2 pairs of hosts: h1 to h2, h2 to h1"
+	out, code, err := try(t, NewDeploy, strings.Fields("--scheme ./silent --once"+args)...)
+	if err == nil || err.Error() != lost || code != cli.ExitRefused || !strings.Contains(out, "4 switches programmed in ") || !strings.Contains(out, "; packets pass between 0 of 2 pairs of hosts\n") {
+		t.Errorf("%v with exit code %d\n%s", err, code, out)
+	}
+	deployHere(t, "--scheme ./silent"+args).printed(t, "error: "+lost)
 }
 
 // Switches over BfRt are read by their own protocol, which has no tables for inspect, and
@@ -225,6 +349,9 @@ func TestOneSwitch(t *testing.T) {
 		if f, ok := errors.AsType[*cli.Failure](err); err != nil && (!ok || !strings.Contains(f.Hint, "only its primary controller write")) {
 			t.Errorf("%s over %s: no hint in %+v", test.args, test.over, f)
 		}
+	}
+	if _, code, err := try(t, NewInspect, strings.Fields("--no-flows --contents"+over["thrift"])...); err == nil || code == 0 {
+		t.Errorf("contents over Thrift: %v", err)
 	}
 	if err := s.Stop("s2"); err != nil {
 		t.Fatal(err)
@@ -311,6 +438,25 @@ func TestFullOutput(t *testing.T) {
 	}
 }
 
+// A full disk ends a recording and a dataset with an error.
+func TestFullDisk(t *testing.T) {
+	deployNetwork(t, "--scheme qall-pkt")
+	if err := os.Symlink("/dev/full", "full.csv"); err != nil {
+		t.Fatal(err)
+	}
+	for args, verb := range map[string]func(*cli.Console) *cobra.Command{"--no-flows --record full.csv --every 1ms": NewInspect, "-o full.csv --every 1ms": NewObserve} {
+		if _, _, err := try(t, verb, strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), "full.csv: no space left on device") {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+	if n := unreadBy(t.Context(), cli.New(t.Context(), nil, nil, io.Discard, io.Discard), "none.json"); n != 0 {
+		t.Errorf("%d packets of no deployment are unread", n)
+	}
+	if got := readCPU(); got.busy <= 0 || got.idle < 0 {
+		t.Errorf("processor times %+v", got)
+	}
+}
+
 type fullWriter struct{}
 
 func (fullWriter) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
@@ -385,6 +531,17 @@ func TestServeMetricsAlone(t *testing.T) {
 	}
 	if code, text := read("/"); code == http.StatusOK && strings.Contains(text, "<html") {
 		t.Errorf("the page is served, too: %s", text)
+	}
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	j.page.Listener = closed
+	failed := make(chan error, 1)
+	j.serve(t.Context(), nil, func(err error) { failed <- err })
+	if err := <-failed; err == nil {
+		t.Error("a server that cannot accept has failed without an error")
 	}
 }
 

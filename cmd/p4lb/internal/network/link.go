@@ -206,6 +206,7 @@ func (k *keeper) setLinks(ctx context.Context, c *cli.Console, names []string, e
 		return k.writeNote()
 	}
 	job := *k.job
+	job.c = c // the caller sees mistakes in files
 	job.adjust = func(t *fabric.Topology) (*fabric.Topology, error) { return adjusted(t, changes) }
 	var err error
 	plan := k.plan

@@ -106,6 +106,18 @@ func TestPaceEmbedded(t *testing.T) {
 	}
 }
 
+// A period that the switches carry exactly stays the paper's: 3 leaves and 66 spines have
+// about 600 hops a period, which is 100 ms at 6,000 a second.
+func TestPaceKept(t *testing.T) {
+	topology, err := fabric.LeafSpine{Leaves: 3, Spines: 66}.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, log := chosenFor(t, &pacing{}, targetEmbedded, topology, "dhlb", nil); len(got) > 0 || log != "" {
+		t.Errorf("chosen %v: %s", got, log)
+	}
+}
+
 // TestPaceAdapts checks that a slow task gets twice the time that it took, HULA's
 // paths fail after three periods, and a period of the user stays.
 func TestPaceAdapts(t *testing.T) {

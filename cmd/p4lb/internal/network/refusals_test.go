@@ -173,6 +173,24 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// The hint of an error about a switch is kept, unless the switch cannot be reached.
+func TestVanished(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		code int
+		hint string
+	}{
+		{errors.New("other"), cli.ExitInput, ""},
+		{&plan.Error{Err: errors.New("other"), Hint: "do this"}, cli.ExitInput, "do this"},
+		{&plan.Error{Err: target.ErrUnreachable, Hint: "do this"}, cli.ExitRefused, "check that the switch is running; embedded switches run as long as p4lb deploy"},
+	} {
+		f, ok := errors.AsType[*cli.Failure](vanished(test.err))
+		if !ok || f.Code != test.code || f.Hint != test.hint {
+			t.Errorf("%v: %+v, want exit code %d and hint %q", test.err, f, test.code, test.hint)
+		}
+	}
+}
+
 // Switches without a requested register are left out, unless all lack it.
 func TestSurvey(t *testing.T) {
 	node := func(name string, list ...string) *reached {

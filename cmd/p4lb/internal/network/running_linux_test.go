@@ -257,6 +257,8 @@ func TestRequestsOfRunningNetwork(t *testing.T) {
 	r := deployNetwork(t, "--scheme letflow")
 	r.want("ping h1 h2 --count 2", 0, "h1", "h2")
 	r.want("ping --all --count 1", 0, "h1 -> h2")
+	r.want("ping --all -o csv", 0, "h1,h2,1,", "h2,h1,1,")
+	r.want("ping h1 h2 -o csv", 0, "h1,h2,5,")
 	r.want("ping h1 h9", cli.ExitInput, "there is no host h9")
 	r.want("switch restart l1 s2", 0, "restarted l1, s2; 4 switches verified, ")
 	r.want("ping h1 h2 --count 1", 0)
@@ -425,9 +427,13 @@ func TestAdaptAndReload(t *testing.T) {
 	if period() != before {
 		t.Errorf("a task without a parameter changes the period to %s", period())
 	}
-	r.inside(func(ctx context.Context) {
-		r.k.adapt(ctx, controller.Slowness{Task: "probe", Period: 20 * time.Millisecond, Lately: 35 * time.Millisecond})
-	})
+	if strings.Contains(r.log.String(), "deployed again with a longer period") {
+		t.Error("deployed again without a longer period")
+	}
+	var slow chan<- controller.Slowness
+	r.inside(func(context.Context) { slow = r.k.slow })
+	slow <- controller.Slowness{Task: "probe", Period: 20 * time.Millisecond, Lately: 35 * time.Millisecond}
+	r.log.await("deployed again with a longer period", 1)
 	if got := period(); got != "70ms" {
 		t.Errorf("the period is %s, want twice the time of a round, 70ms", got)
 	}

@@ -87,6 +87,8 @@ func TestSettingsOverThrift(t *testing.T) {
 		{s.SetQueueRate(3, 1, 1000), []string{"rate 3 1 1000"}},
 		{s.SetQueueRate(-1, -1, 1000), []string{"rate -1 -1 1000"}},
 		{s.SetQueueRate(9, 0, 1000), nil},
+		{s.SetQueueRate(0, 1, 1000), []string{"rate 0 1 1000"}},
+		{s.SetQueueDepth(0, 1, 64), []string{"depth 0 1 64"}},
 		{s.SetQueueDepth(3, 1, 64), []string{"depth 3 1 64"}},
 		{s.SetQueueDepth(-1, -1, 64), []string{"depth -1 -1 64"}},
 		{s.SetQueueDepth(9, 0, 64), nil},

@@ -332,6 +332,38 @@ func TestContents(t *testing.T) {
 	}
 }
 
+// A switch whose tables cannot be read has an error and no readings. Others are not affected.
+func TestAddContents(t *testing.T) {
+	broken := errors.New("broken")
+	with := func(h fakeHolder) holder {
+		return struct {
+			controller.Peek
+			fakeHolder
+		}{fakeHolder: h}
+	}
+	r := round()
+	n, other := len(r.Switches[0].Snapshot.Readings), r.Switches[2].Err
+	contents{"l1": with(fakeHolder{}), "s1": with(fakeHolder{[2]error{broken, nil}}), "s2": with(fakeHolder{})}.add(t.Context(), r)
+	if l1, s1, s2 := r.Switches[0], r.Switches[1], r.Switches[2]; len(l1.Snapshot.Readings) != n+6 || s1.Snapshot != nil || s1.Err != broken || s2.Err != other || s2.Snapshot != nil {
+		t.Errorf("%+v", r.Switches)
+	}
+}
+
+// Progress of a deployment is followed unless the verb is quiet.
+func TestProgress(t *testing.T) {
+	for _, quiet := range []bool{false, true} {
+		c, _, _ := console(t)
+		c.Quiet = quiet
+		var o controller.DeployOptions
+		bar := (&deployJob{c: c}).progress(&plan.Plan{Switches: make([]*plan.Switch, 3)}, &o)
+		if (o.Progress == nil) != quiet || (bar.Progress == nil) != quiet {
+			t.Errorf("quiet %v: follows %v, %v", quiet, o.Progress != nil, bar.Progress)
+		}
+		bar.End()
+		bar.End()
+	}
+}
+
 // A report has a line for each switch, each note once with its switches, and a summary.
 // Differences have a row each.
 func TestShowReport(t *testing.T) {
