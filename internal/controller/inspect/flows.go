@@ -155,12 +155,10 @@ func middleOf(bucket int) int64 {
 }
 
 func (c *ageCounts) summary() (youngest, median, oldest time.Duration) {
-	left := int32(c.count+1) / 2
-	for b, n := range c.buckets {
-		if left -= n; left <= 0 {
-			m := min(max(middleOf(b), c.min), c.max)
-			return registers.Micros(uint64(c.min)), registers.Micros(uint64(m)), registers.Micros(uint64(c.max))
-		}
+	b := 0 // the bucket of the median
+	for left := int32(c.count+1)/2 - c.buckets[0]; left > 0; left -= c.buckets[b] {
+		b++
 	}
-	return 0, 0, 0
+	m := min(max(middleOf(b), c.min), c.max)
+	return registers.Micros(uint64(c.min)), registers.Micros(uint64(m)), registers.Micros(uint64(c.max))
 }

@@ -219,3 +219,57 @@ func TestRecordedLines(t *testing.T) {
 		}
 	}
 }
+
+// The bit of valid slots may be the only one above a path of one bit.
+func TestPathsOfOneBit(t *testing.T) {
+	path := byFlow("path", 2, 3, 0, 1)
+	path.Kind, path.Valid = manifest.Slot, 1
+	r := newReader()
+	r.in.node.Manifest = &manifest.Manifest{Paths: 2}
+	r.in.arrays = []*registers.Array{path}
+	if list := r.flowTables(); len(list) != 1 || list[0].Register != "path" || list[0].Occupied != 2 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// Registers that are read by name bring no other readings.
+func TestNamedRegistersAlone(t *testing.T) {
+	until := register("until", 4, manifest.ByPort, manifest.Content{Kind: manifest.Deadline, Event: manifest.Pause, Unit: manifest.Microseconds})
+	for _, named := range []bool{false, true} {
+		var o Options
+		if named {
+			o.Registers = []string{"C.until"}
+		}
+		in, err := New(l1(until), &fakeAccess{clock: time.Millisecond, cells: map[string][]uint64{"C.until": {0, 1500, 400, 0}}}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := in.Snapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(s.Readings, func(r Reading) bool { return r.Quantity == "warned" }); got == named {
+			t.Errorf("named %v: derived readings %v in %+v", named, got, s.Readings)
+		}
+	}
+}
+
+// Spines observe the ports to leaves, and no port without a link or to a host.
+func TestObservedPorts(t *testing.T) {
+	n := l1(
+		register("occupancy", 8, manifest.ByPort, manifest.Content{Kind: manifest.Occupancy}), register("interval", 8, manifest.ByPort, manifest.Content{Kind: manifest.Interval, Unit: manifest.Microseconds}),
+		register("heard", 8, manifest.ByPort, manifest.Content{Kind: manifest.Moment, Unit: manifest.Microseconds, Event: manifest.Heard}),
+	)
+	n.Ports = []fabric.Port{{Number: 1, PeerTier: 1}, {Number: 2, PeerTier: 1, Down: true}, {Number: 3}, {Number: 4, PeerTier: 3}}
+	o, err := NewObserver(n, &fakeMeter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	for _, p := range o.ports {
+		got = append(got, p.Number)
+	}
+	if !slices.Equal(got, []int{1, 4}) {
+		t.Errorf("ports %v", got)
+	}
+}

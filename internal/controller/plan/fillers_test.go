@@ -139,3 +139,13 @@ func TestRowsOfCells(t *testing.T) {
 		t.Errorf("ports in loopback %v", got)
 	}
 }
+
+// A session per port is for ports to other switches; a group per port is for all.
+func TestPerPort(t *testing.T) {
+	b := testPlanner(t, load(t, halves5), "l1", fabric.ByHops)
+	b.m.CloneSessions = []manifest.Session{{Session: 100, PerPort: true, Bytes: 64}}
+	b.addSessions()
+	if got := fmt.Sprintf("%+v", b.out.Sessions); got != "[{ID:103 Port:3 Bytes:64} {ID:104 Port:4 Bytes:64} {ID:105 Port:5 Bytes:64}]" {
+		t.Errorf("sessions %s", got)
+	}
+}

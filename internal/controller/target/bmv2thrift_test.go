@@ -18,11 +18,13 @@ type thriftSwitch struct {
 	thrift.Target
 	cells  []uint64
 	queues []string
+	most   int // cells that were read at once
 }
 
 func (s *thriftSwitch) RegisterSize(name string) (int, bool) { return len(s.cells), name == "r" }
 
 func (s *thriftSwitch) ReadRegister(_ string, from, to int) ([]uint64, error) {
+	s.most = max(s.most, to-from)
 	return s.cells[from:to], nil
 }
 
@@ -90,6 +92,17 @@ func TestThrift(t *testing.T) {
 		if got, err := c.Read(ctx, tt.name, tt.from, tt.to, nil); err == nil || errors.Is(err, target.ErrUnreachable) {
 			t.Errorf("cells %d to %d of %s: %v, %v", tt.from, tt.to, tt.name, got, err)
 		}
+	}
+	// Many cells are read with the whole register.
+	for _, tt := range []struct{ from, to, most int }{{1, 65, 1}, {1, 66, 100}, {0, 100, 100}} {
+		sw.most = 0
+		got, err := c.Read(ctx, "r", tt.from, tt.to, nil)
+		if err != nil || len(got) != tt.to-tt.from || got[10-tt.from] != 7 || got[9-tt.from] != 0 || sw.most != tt.most {
+			t.Errorf("cells %d to %d: %d cells, %v, %d at once, want %d", tt.from, tt.to, len(got), err, sw.most, tt.most)
+		}
+	}
+	if _, err := c.Read(ctx, "r", 0, 101, nil); err == nil || err.Error() != "cells 0 to 100 of r, which has 100" {
+		t.Errorf("beyond the register: %v", err)
 	}
 	if now, err := c.Clock(ctx); err != nil || now != 5*time.Second {
 		t.Errorf("clock %v, %v", now, err)

@@ -428,6 +428,14 @@ func TestLoadProbes(t *testing.T) {
 	if got, err := m.mean(&fakeFabric{registers: map[string][]uint64{"sent": {0, 9, 64, 9}}}); err != nil || got != 0.25 {
 		t.Errorf("64 of 256: %v, %v", got, err)
 	}
+	share.Scale = 0
+	n.Manifest.Registers = []manifest.Register{share}
+	if m, err = newLoadMeter([]*plan.Node{n}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := m.mean(&fakeFabric{registers: map[string][]uint64{"sent": {0, 9, 1, 9}}}); err != nil || got != 1 {
+		t.Errorf("1 without a scale: %v, %v", got, err)
+	}
 	for _, list := range [][]manifest.Register{nil, {sent}, {func() manifest.Register { r := sent; r.Window = 0; return r }(), at}} {
 		n.Manifest.Registers = list
 		if _, err := newLoadMeter([]*plan.Node{n}); err == nil || !strings.Contains(err.Error(), "measures no load") {
@@ -595,5 +603,15 @@ func TestOptions(t *testing.T) {
 	}
 	if Task := (Alert{Switch: "l1", Text: "x"}); Task.String() != "l1: x" {
 		t.Error(Task)
+	}
+}
+
+// A queue has the capacity in the topology, or the default.
+func TestQueueOf(t *testing.T) {
+	n := &plan.Node{Ports: []fabric.Port{{Number: 1, Queue: 7}, {Number: 2}}}
+	for port, want := range map[int]int{1: 7, 2: 64, 3: 64} {
+		if got := queueOf(n, port, Options{Queue: 64}); got != want {
+			t.Errorf("port %d: %d, want %d", port, got, want)
+		}
 	}
 }

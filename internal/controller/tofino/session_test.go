@@ -2,9 +2,12 @@ package tofino_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -732,6 +735,24 @@ func TestFrontPanel(t *testing.T) {
 		if front[name] != port {
 			t.Errorf("%s is port %d, want %d", name, front[name], port)
 		}
+	}
+	// Over TLS, with a certificate that the client trusts.
+	web := httptest.NewTLSServer(nil)
+	defer web.Close()
+	secret := web.TLS.Clone()
+	secret.NextProtos = []string{"h2"}
+	trust := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+	trust.RootCAs.AddCert(web.Certificate())
+	safe, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go r.target.Serve("l2", tls.NewListener(safe, secret))
+	if front, err := tofino.FrontPanel(t.Context(), safe.Addr().String(), trust); err != nil || front["33/2"] != 130 {
+		t.Errorf("over TLS: %v, %v", front["33/2"], err)
+	}
+	if _, err := tofino.FrontPanel(t.Context(), safe.Addr().String(), nil); err == nil {
+		t.Error("a server with TLS answers without it")
 	}
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
