@@ -106,6 +106,18 @@ func TestPaceEmbedded(t *testing.T) {
 	}
 }
 
+// Switches carry 400 probes a second on BMv2, and 6,000 hops a second in this process.
+func TestBudgets(t *testing.T) {
+	for _, test := range []struct {
+		n, budget int
+		want      time.Duration
+	}{{1000, probeBudget, 2500 * time.Millisecond}, {6000, hopBudget, time.Second}, {12000, hopBudget, 2 * time.Second}, {0, hopBudget, time.Millisecond}} {
+		if got := periodOf(test.n, test.budget); got != test.want {
+			t.Errorf("%d a period, %d a second: %v, want %v", test.n, test.budget, got, test.want)
+		}
+	}
+}
+
 // A period that the switches carry exactly stays the paper's: 3 leaves and 66 spines have
 // about 600 hops a period, which is 100 ms at 6,000 a second.
 func TestPaceKept(t *testing.T) {

@@ -96,6 +96,9 @@ func TestRefusedFlags(t *testing.T) {
 		{NewInspect, "--device-id 3", "--device-id"},
 		{NewInspect, "--bfrt x --grpc y --manifest m", "--bfrt cannot be combined with --thrift or --grpc"},
 		{NewInspect, "--bfrt x --thrift y --manifest m", "--bfrt cannot be combined with --thrift or --grpc"},
+		{NewInspect, "--grpc x --manifest m --topology qall", "--topology cannot be combined with the address of a switch"},
+		{NewInspect, "--grpc x --manifest m --scheme ecmp", "--topology cannot be combined with the address of a switch"},
+		{NewInspect, "--thrift x --manifest m --scheme ecmp", "--topology cannot be combined with the address of a switch"},
 		{NewInspect, "--grpc x --manifest m --topology qall --scheme ecmp", "--topology cannot be combined with the address of a switch"},
 		{NewInspect, "--grpc x --manifest m --state y", "--state cannot be combined"},
 		{NewInspect, "--topology qall --scheme ecmp --state y", "--state cannot be combined"},
@@ -274,6 +277,22 @@ func TestShowTables(t *testing.T) {
 	c.Out.Flush()
 	if !strings.HasPrefix(out.String(), "x keeps nothing in registers") {
 		t.Errorf("without readings: %q", out)
+	}
+}
+
+// With -v the clock of each switch that answers is logged.
+func TestShowClocks(t *testing.T) {
+	for _, verbose := range []bool{false, true} {
+		var out, errs bytes.Buffer
+		c := cli.New(t.Context(), nil, strings.NewReader(""), &out, &errs)
+		c.Verbose = verbose
+		c.SetUp()
+		if err := (&inspectJob{c: c, form: cli.Table}).showRound(round()); err != nil {
+			t.Fatal(err)
+		}
+		if text := errs.String(); strings.Contains(text, "switch=l1 clock=1.5ms") != verbose || strings.Contains(text, "switch=s1 clock=") != verbose || strings.Contains(text, "switch=s2 clock=") {
+			t.Errorf("verbose %v: %s", verbose, text)
+		}
 	}
 }
 
