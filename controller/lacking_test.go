@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/p4lb/p4lb/controller"
+	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/registers"
 	"github.com/p4lb/p4lb/internal/controller/target"
@@ -45,7 +48,9 @@ type brokenAccess struct {
 	registers.Access
 	target.Queues
 	read, write error
-	lost        int // cells that are missing
+	lost        int  // cells that are missing
+	forgets     bool // the settings of queues
+	slower      bool // queues than they were set
 }
 
 func (b brokenAccess) Read(ctx context.Context, name string, from, to int, dst []uint64) ([]uint64, error) {
@@ -67,7 +72,11 @@ func (b brokenAccess) Queue(ctx context.Context, port int) (plan.Queue, bool, er
 	if b.read != nil {
 		return plan.Queue{}, false, b.read
 	}
-	return b.Queues.Queue(ctx, port)
+	q, ok, err := b.Queues.Queue(ctx, port)
+	if b.slower {
+		q.Rate--
+	}
+	return q, ok && !b.forgets, err
 }
 
 func (b brokenAccess) SetQueue(ctx context.Context, q plan.Queue) error {
@@ -103,8 +112,12 @@ func TestLackingTargets(t *testing.T) {
 			"l1: broken", ""},
 		"a cell too few": {func(e *target.Endpoint) { e.Registers = brokenAccess{Access: e.Registers, lost: 1} },
 			"l1: reading register In.cells: the switch does not hold the changes that it accepted: 20 cells came, 21 were asked for", ""},
-		"queues that cannot be read":  {func(e *target.Endpoint) { e.Queues = brokenAccess{Queues: e.Queues, read: errBroken} }, "l1: reading the queue of port 1: broken", ""},
-		"queues that cannot be set":   {func(e *target.Endpoint) { e.Queues = brokenAccess{Queues: e.Queues, write: errBroken} }, "l1: setting the queue of port 1: broken", ""},
+		"queues that cannot be read": {func(e *target.Endpoint) { e.Queues = brokenAccess{Queues: e.Queues, read: errBroken} }, "l1: reading the queue of port 1: broken", ""},
+		"queues that cannot be set":  {func(e *target.Endpoint) { e.Queues = brokenAccess{Queues: e.Queues, write: errBroken} }, "l1: setting the queue of port 1: broken", ""},
+		"queues that cannot be read back": {func(e *target.Endpoint) { e.Queues = brokenAccess{Queues: e.Queues, forgets: true} }, "",
+			"the rates and depths of queues cannot be read back: they are not verified"},
+		"queues that are slower": {func(e *target.Endpoint) { e.Queues = brokenAccess{Queues: e.Queues, slower: true} },
+			"l1: the switch does not hold the changes that it accepted: 2 differences are left, the first to modify queue of port 1", ""},
 		"filters that cannot be read": {func(e *target.Endpoint) { e.Filters = brokenFilter{} }, "l1: reading the filters: broken", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,6 +168,48 @@ func TestNoRegisters(t *testing.T) {
 		t.Error(err)
 	} else if got, err := other.Read(t.Context(), "In.cells", 0, 1, nil); err != nil || got[0] != 7 {
 		t.Errorf("l2 has %v, %v", got, err)
+	} else if _, err := other.(registers.Meter).PortCounts(t.Context()); err != nil {
+		t.Errorf("l2 counts no ports: %v", err)
+	}
+	if list, err := r.(registers.Meter).PortCounts(t.Context()); !errors.Is(err, errors.ErrUnsupported) || len(list) > 0 {
+		t.Errorf("l1 counts %d ports, %v", len(list), err)
+	}
+}
+
+// A meteredAccess counts one port.
+type meteredAccess struct{ registers.Access }
+
+func (meteredAccess) PortCounts(context.Context) ([]bmv2.PortCounts, error) {
+	return []bmv2.PortCounts{{Port: 7}}, nil
+}
+
+// A switch with another protocol is read by it, and counts ports if the protocol does.
+func TestPeekOfSession(t *testing.T) {
+	access := brokenAccess{read: errBroken}
+	for _, regs := range []registers.Access{access, meteredAccess{access}} {
+		opened := 0
+		p, err := controller.NewPeek(t.Context(), target.Endpoint{Address: "127.0.0.1:1", Speak: func(grpc.ClientConnInterface) target.Session {
+			opened++
+			return target.Session{Registers: regs}
+		}}, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Read(t.Context(), "r", 0, 1, nil); err != errBroken || opened != 1 {
+			t.Errorf("%v after %d sessions", err, opened)
+		}
+		m, ok := p.(registers.Meter)
+		if _, want := regs.(registers.Meter); ok != want {
+			t.Errorf("%T counts ports: %v", regs, ok)
+		}
+		if ok {
+			if list, err := m.PortCounts(t.Context()); err != nil || len(list) != 1 || list[0].Port != 7 {
+				t.Errorf("%v, %v", list, err)
+			}
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -208,6 +263,24 @@ func TestProgressOfFailure(t *testing.T) {
 	for _, name := range []string{"l1", "l2", "s1"} {
 		if last[name] != "failed" {
 			t.Errorf("%s ends with %q", name, last[name])
+		}
+	}
+}
+
+// An atomic deployment changes no switch if one of them cannot be read.
+func TestAtomicUntouched(t *testing.T) {
+	to := altered{Target: embedded.New(embedded.Options{Memory: true, Still: true})}
+	t.Cleanup(func() { to.Close() })
+	p := countedPlan(t)
+	deployed(t, p, to, controller.DeployOptions{})
+	to.change = func(e *target.Endpoint) { e.Queues = brokenAccess{Queues: e.Queues, read: errBroken} }
+	r, err := controller.Deploy(t.Context(), p, to, controller.DeployOptions{Atomic: true})
+	if err == nil || err.Error() != "l1: reading the queue of port 1: broken" || r.Written() != 0 {
+		t.Errorf("%v, %d changes", err, r.Written())
+	}
+	for _, s := range r.Switches {
+		if notes := strings.Join(s.Notes, "\n"); (notes == "not touched, since l1 failed") != (s.Name != "l1") || s.Verified {
+			t.Errorf("%s: notes %q, verified %v", s.Name, notes, s.Verified)
 		}
 	}
 }
