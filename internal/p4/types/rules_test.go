@@ -297,6 +297,13 @@ func TestMessages(t *testing.T) {
 		// An inout argument is read and then written.
 		{"void g(inout bit<8> x) { }\nbit<8> f() {\nbit<8> v;\ng(v);\nreturn v; }", "4:3: warning: v is read before anything is written to it"},
 		{"void g(out bit<8> x) { x = 1; }\nbit<8> f() {\nbit<8> v;\ng(v);\nreturn v; }", ""},
+		// A tuple has no initial value if none of its elements has.
+		{"bit<8> f() {\ntuple<bit<8>> v;\nreturn v[0]; }", "3:8: warning: v is read before anything is written to it"},
+		{"header h { bit<8> x; }\nbit<8> f() {\ntuple<bit<8>, h> v;\nreturn v[0]; }", ""},
+		// An index type that is left open takes numbers that are passed in, and nothing else.
+		{"extern R<T, I> { R(); T read(in I i); }\ncontrol c(out bit<8> x) { R<bit<8>, _>() r; apply {\nx = r.read(8w1); } }", "3:12: warning: parameter i of R.read has no type, so 8w1 is taken as it is; p4c wants a type in place of _"},
+		{"extern R<T, I> { R(); T read(in I i); }\ncontrol c(out bit<8> x) { R<bit<8>, _>() r; apply {\nx = r.read(true); } }", "3:12: true cannot be passed to parameter i of R.read: its type is not known"},
+		{"extern R<T, I> { R(); void read(out I i); }\ncontrol c(out bit<8> x) { R<bit<8>, _>() r; apply {\nr.read(x); } }", "3:8: x cannot be passed to parameter i of R.read: its type is not known"},
 		// A change in a loop writes the variable, so later reads are no mistake.
 		{"bit<8> f() {\nbit<8> v;\nfor (bit<8> i in 8w0 .. 3) { v += i; }\nreturn v; }", ""},
 		{"void f(out bit<8> v) {\nfor (bit<8> i in 8w0 .. 3) { v += i; } }", ""},
