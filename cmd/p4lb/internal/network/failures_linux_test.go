@@ -17,6 +17,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,6 +31,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/report"
 	"github.com/p4lb/p4lb/internal/controller/target"
+	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/network/embedded"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/network/hosts"
@@ -565,6 +567,16 @@ func TestOtherProcesses(t *testing.T) {
 		t.Errorf("the state stays: %v", err)
 	}
 	end()
+	// A process that was killed before it wrote its state leaves other files.
+	if err := os.WriteFile(deployed.LogFile(state), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := try(t, NewHosts); !errors.Is(err, deployed.ErrNothing) {
+		t.Errorf("without a state: %v", err)
+	}
+	if _, err := os.Stat(deployed.LogFile(state)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the log stays: %v", err)
+	}
 	if err := os.WriteFile(state, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -628,16 +640,20 @@ func TestProjectOverThrift(t *testing.T) {
 	if cells, err := regs.Read(t.Context(), "Forward.mark", 0, 4, nil); err != nil || fmt.Sprint(cells) != "[0 0 7 0]" {
 		t.Errorf("register mark: %v, %v", cells, err)
 	}
-	if err := os.WriteFile("twice.txt", []byte("# routes\ntable_add route forward 10.0.3.0/24 => 08:00:00:00:01:00 2\ntable_add route forward 10.0.2.2/32 => 08:00:00:00:01:00 2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	twice, err := c.Entries("twice.txt", switches[1].info)
-	if err != nil {
-		t.Fatal(err)
-	}
-	switches[1].entries = append(switches[1].entries, twice)
-	if err = app.begin(t.Context(), switches[1]); err == nil || !strings.Contains(err.Error(), "twice.txt:3: ") {
-		t.Errorf("an entry that exists: %v", err)
+	const other, again = "table_add route forward 10.0.3.0/24 => 08:00:00:00:01:00 2\n", "table_add route forward 10.0.2.2/32 => 08:00:00:00:01:00 2\n"
+	for text, want := range map[string]string{"# routes\n" + other + again: "twice.txt:3: ", again + other: "twice.txt:1: "} {
+		if err := os.WriteFile("twice.txt", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		twice, err := c.Entries("twice.txt", switches[1].info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sw := *switches[1]
+		sw.entries = append(slices.Clone(sw.entries), twice)
+		if err = app.begin(t.Context(), &sw); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("an entry that exists: %v, want %s", err, want)
+		}
 	}
 	s.Close()
 	app.options.Timeout = 50 * time.Millisecond
@@ -671,6 +687,40 @@ func TestProjectCommands(t *testing.T) {
 	}
 	if list, err := filepath.Glob("ran-*"); err != nil || len(list) != 1 {
 		t.Errorf("commands left %q, %v", list, err)
+	}
+}
+
+// traffic draws its flows as an experiment with its load, sizes, times and seeds does.
+func TestExperimentOfTraffic(t *testing.T) {
+	d := deployed.New(&plan.Plan{Topology: load(t)}, &linkTarget{})
+	for _, test := range []struct {
+		cut, list string
+		load      string
+	}{{"", "", "0.25"}, {"10KB", "", "0.75"}, {"", "list.txt", "0.5"}} {
+		j := &trafficJob{load: test.load, cut: test.cut, list: test.list, metrics: []string{"unfinished"}, seeds: 3, duration: 2 * time.Second, drain: 7 * time.Second}
+		j.flows.Workload, j.flows.LoadOf, j.flows.Pattern = "websearch", spec.OfHosts, spec.Halves
+		inFolder(t, map[string]string{"list.txt": "h1 h3 100 0\n"})
+		x, err := j.experiment(&cobra.Command{}, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want spec.LoadLevel
+		cut := spec.Uncut
+		if err := want.Parse(test.load); err != nil {
+			t.Fatal(err)
+		}
+		if test.cut != "" {
+			if err := cut.Parse(test.cut); err != nil {
+				t.Fatal(err)
+			}
+		}
+		flows := x.Traffic[0]
+		if len(x.Seeds) != 3 || time.Duration(x.Duration) != 2*time.Second || time.Duration(x.Drain) != 7*time.Second || len(x.Traffic) != 1 || flows.File != test.list {
+			t.Errorf("%+v: %+v", test, x)
+		}
+		if test.list == "" && (len(x.Loads) != 1 || x.Loads[0] != want || flows.Cut != cut || flows.Pattern != spec.Halves) || test.list != "" && flows.Pattern != spec.List {
+			t.Errorf("%+v: loads %v, flows %+v, want cut %v", test, x.Loads, flows, cut)
+		}
 	}
 }
 
