@@ -121,7 +121,7 @@ func TestTakeover(t *testing.T) {
 	third := deployedTo(t, p, otherThan(to), controller.DeployOptions{Takeover: true})
 	second.Close()
 	third.Close()
-	if r, err := controller.Deploy(t.Context(), letflow, otherThan(to), controller.DeployOptions{}); err != nil || !r.Verified() {
+	if r, err := controller.Deploy(t.Context(), letflow, otherThan(to), controller.DeployOptions{Backup: true}); err != nil || !r.Verified() {
 		t.Errorf("another program without a client: %v", err)
 	}
 }
