@@ -781,8 +781,10 @@ func TestTarget(t *testing.T) {
 	p.Switches[0].Pipeline.Config = []byte("no program")
 	p.Switches[0].Pipeline = &plan.Pipeline{Config: []byte("no program")}
 	var hint *plan.Error
-	if err := tofino.NewSpeaker().Plan(p); !errors.As(err, &hint) || hint.Switch != p.Switches[0].Name || !strings.Contains(err.Error(), "not a program for BfRt") {
-		t.Errorf("another configuration: %v", err)
+	for _, err := range []error{tofino.NewSpeaker().Plan(p), to.Start(t.Context(), p)} {
+		if !errors.As(err, &hint) || hint.Switch != p.Switches[0].Name || !strings.Contains(err.Error(), "not a program for BfRt") {
+			t.Errorf("another configuration: %v", err)
+		}
 	}
 	s := tofino.Watch(0)(nil)
 	if s.Client == nil || s.Registers == nil {
