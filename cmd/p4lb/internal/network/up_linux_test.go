@@ -265,7 +265,7 @@ func TestDeployOnce(t *testing.T) {
 		{"--scheme ecmp --arch dpdk --topology net.yaml", cli.ExitUsage, []string{"--arch dpdk: want v1model, tna, t2na"}, ""},
 		{"--scheme ecmp --topology net.yaml --topology-json none/graph --once", cli.ExitInput, []string{"none/graph"}, ""},
 		{"--scheme ecmp --topology net.yaml --listen 192.0.2.1:1 --any-port --hosts=false --listen-token x", cli.ExitRefused, []string{"192.0.2.1:1"}, ""},
-		{"--scheme ecmp --topology taken.yaml --hosts=false", cli.ExitRefused, []string{"the addresses of the topology are in use: " + taken.Addr().String() + " (s1)"}, ""},
+		{"--scheme ecmp --topology taken.yaml --hosts=false", cli.ExitRefused, []string{"the addresses of the topology are in use: ", taken.Addr().String() + " (s1)"}, ""},
 		{"--scheme ecmp --topology far.yaml --target p4runtime --once --timeout 100ms", cli.ExitRefused, []string{"kept", "failed", "s1: cannot be reached at 127.0.0.1:1: connection refused"}, "verified"},
 		{"--target bmv2 --remove --topology none.yaml", cli.ExitInput, []string{"none.yaml"}, ""},
 	} {
