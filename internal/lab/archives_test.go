@@ -281,3 +281,15 @@ func TestMatches(t *testing.T) {
 		}
 	}
 }
+
+// TestExperimentID: an ID is short, and experiments of other worlds have others.
+func TestExperimentID(t *testing.T) {
+	for want, k := range map[string]Kept{
+		"my_test-01234567":          {Name: "my test", Digest: "0123456789abcdef"},
+		"my_test-01234567-embedded": {Name: "my test", Digest: "0123456789abcdef", World: "embedded"},
+	} {
+		if id := k.ID(); id != want {
+			t.Errorf("%+v: %s, want %s", k, id, want)
+		}
+	}
+}

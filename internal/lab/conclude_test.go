@@ -121,6 +121,16 @@ func TestBrief(t *testing.T) {
 	}
 }
 
+// TestBriefOfOne: with a single row there is no comparison, so a narrow table has the first metric
+// only.
+func TestBriefOfOne(t *testing.T) {
+	c := made(map[string][]float64{"ecmp": {10, 11}}, "ecmp")
+	c.Experiment.Metrics = []string{"fct-mean", "fct-p99", "queue-mean"}
+	if table := c.Brief(20)[0]; !slices.Equal(table[0], []string{"SCHEME", "fct-mean (ms)"}) {
+		t.Errorf("the columns are %q", table[0])
+	}
+}
+
 // TestBriefAsked: all metrics that an experiment asks for are shown.
 func TestBriefAsked(t *testing.T) {
 	c := made(map[string][]float64{"qall-poly3": {10, 11}, "drill": {20, 22}}, "qall-poly3", "drill")

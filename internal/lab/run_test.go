@@ -500,6 +500,37 @@ interval: 20us
 	}
 }
 
+// TestLinkMetrics: the metrics of links count the uplinks of leaves that send, without failed
+// links. The flow takes 0.82 of 2 ms at the rate of a link.
+func TestLinkMetrics(t *testing.T) {
+	leftToPlainRun(t)
+	for _, c := range []struct {
+		scheme, fail           string
+		all, idlest, pathsUsed float64
+	}{
+		{"ecmp", "", 20.6, 0, 50},
+		{"rps", "", 20.6, 18.2, 100}, // by chance not half
+		{"ecmp", "l1-s2", 41.1, 41.1, math.NaN()},
+		{"rps", "l2-s2", 20.6, 0, 50}, // l1's link to s2 is up and leads nowhere
+	} {
+		r := run(t, &Runner{}, load(t, `
+topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G, host-rate: 1G, delay: 2us, host-delay: 1us, queue: 200}}
+schemes: [`+c.scheme+`]
+fail: [`+c.fail+`]
+traffic: [{pattern: pairs, pairs: [h1-h3], size: 100KB, at: [0s]}]
+transport: udp
+seeds: 1
+duration: 2ms
+warmup: 0
+`)).Results[0]
+		for name, want := range map[string]float64{"utilisation": c.all, "utilisation-min": c.idlest, "paths-used": c.pathsUsed} {
+			if v, ok := r.Metrics[name]; ok == math.IsNaN(want) || ok && math.Abs(v-want) > 1 {
+				t.Errorf("%s, failed %q: %s is %v, want %v", c.scheme, c.fail, name, v, want)
+			}
+		}
+	}
+}
+
 // TestReportOfOne: the report of a single flow has figures.
 func TestReportOfOne(t *testing.T) {
 	one := strings.Replace(tiny, "[{workload: webserver, pattern: halves}]", "[{pattern: pairs, pairs: [h1-h3], size: 20KB, at: [1ms]}]", 1)

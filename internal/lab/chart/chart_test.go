@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -116,6 +117,13 @@ func TestWholeRows(t *testing.T) {
 }
 
 func TestTicks(t *testing.T) {
+	// Of many names, a chart labels as many as fit.
+	for n, want := range map[int][]float64{2: {0, 1}, 6: {0, 1, 2, 3, 4, 5}, 8: {0, 2, 4, 6}, 15: {0, 3, 6, 9, 12}} {
+		c := &Chart{Y: Axis{Names: make([]string, n)}}
+		if got := c.heights(&layout{height: 100, font: 10}); !slices.Equal(got, want) {
+			t.Errorf("of %d names %v have labels, want %v", n, got, want)
+		}
+	}
 	for _, c := range []struct {
 		s    span
 		want string

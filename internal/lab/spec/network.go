@@ -60,9 +60,9 @@ func (s *Setting) Network(read Reader) (*fabric.Topology, error) {
 	return t, nil
 }
 
-// NetworkOf returns the network of a case, from files that read reads. It keeps the last one, because the check of an
-// experiment, its warnings and its runs need the same network, and a large one takes long to
-// make.
+// NetworkOf returns the network of a case, whose files read returns. It keeps the last network,
+// because the check, the warnings and the runs of an experiment need the same one, and a large
+// network takes long to make.
 func (x *Experiment) NetworkOf(c *Case, read Reader) (*fabric.Topology, error) {
 	if x.last == nil {
 		return c.Network(read)
