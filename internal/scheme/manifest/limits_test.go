@@ -206,7 +206,7 @@ const kinds = `
 #include <v1model.p4>
 struct pair { bit<16> x; bit<8> y; }
 struct h_t { }
-struct m_t { bit<8> a; bit<128> wide; bit<9> p; bit<64> q; }
+struct m_t { bit<8> a; bit<128> wide; bit<9> p; bit<16> q; }
 parser P(packet_in pkt, out h_t hdr, inout m_t meta, inout standard_metadata_t std) { state start { transition accept; } }
 control V(inout h_t hdr, inout m_t meta) { apply { } }
 control I(inout h_t hdr, inout m_t meta, inout standard_metadata_t std) {
@@ -298,6 +298,7 @@ func TestCheckLimits(t *testing.T) {
 		{all("meta.a: 1, meta.p: 1/9, meta.wide: 1&&&3, meta.q: 1..2, std.ingress_port: 3"), ""},
 		{all("meta.a: 1, meta.p: '*', meta.wide: '*', meta.q: '*', std.ingress_port: '*'"), ""},
 		{all("meta.a: 1, meta.p: 1/10"), "tables[0].entries[0].match.meta.p: 1/10: field meta.p has 9 bits"},
+		{all("meta.a: 1, meta.p: 1, meta.q: 1..65536"), "tables[0].entries[0].match.meta.q: 1..65536 does not fit the 16 bits of field meta.q"},
 		{all("meta.a: 1, meta.p: 1&&&3"), "tables[0].entries[0].match.meta.p: 1&&&3: field meta.p of table I.all is matched lpm"},
 		{all("meta.a: 1, meta.wide: 1/3"), "tables[0].entries[0].match.meta.wide: 1/3: field meta.wide of table I.all is matched ternary"},
 		{all("meta.a: 1, meta.q: 1&&&3"), "tables[0].entries[0].match.meta.q: 1&&&3: field meta.q of table I.all is matched range"},
