@@ -506,3 +506,15 @@ func TestMembers(t *testing.T) {
 		t.Errorf("%d members after clearing", n)
 	}
 }
+
+// TestPipesOfTarget: a request for a pipe that the switch lacks is refused, the first one too.
+func TestPipesOfTarget(t *testing.T) {
+	r := newRig(t)
+	pipes := uint32(len(r.s.pipes))
+	for n, want := range map[uint32]string{pipes - 1: "", pipes: fmt.Sprintf("there is no pipe %d", pipes), 9999: "there is no pipe 9999"} {
+		_, err := r.read(pipe(n), r.entry("In.seen", r.key("In.seen", 5), nil))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(fmt.Sprint(details(t, err)), want)) {
+			t.Errorf("pipe %d: %v, want %q", n, err, want)
+		}
+	}
+}
