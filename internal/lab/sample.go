@@ -434,7 +434,7 @@ func (s *sampler) pathsUsed() float64 {
 		byLeaf[w.leaf].ports++
 		byLeaf[w.leaf].bytes += sent(w)
 	}
-	const least = 20 // percent of an equal share
+	const least = 20 // an uplink is used from 1/20 (5 %) of an equal share on
 	for _, w := range s.up {
 		if u := byLeaf[w.leaf]; u.bytes > 0 && sent(w)*least*u.ports >= u.bytes {
 			u.used++

@@ -307,6 +307,7 @@ func TestCorrected(t *testing.T) {
 		{[]float64{0.001}, ""},
 		{[]float64{0.001, math.NaN()}, ""},
 		{[]float64{0.001, 0.04}, "of 2 differences, 2 are significant at 95 %; after correction for the number of comparisons (Holm), 2"},
+		{[]float64{0.001, 0.05}, "of 2 differences, 1 are significant at 95 %; after correction for the number of comparisons (Holm), 1"},
 		{[]float64{0.03, 0.04}, "of 2 differences, 2 are significant at 95 %; after correction for the number of comparisons (Holm), 0"},
 	} {
 		if got := Corrected(differences(c.p...)); got != c.want {
