@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -440,7 +441,11 @@ func (r *running) drawFlows() error {
 			r.left++
 		}
 	}
-	if r.left == 0 {
+	switch {
+	case r.left > 0:
+	case !slices.ContainsFunc(flows, func(f spec.Flow) bool { return !f.Background && !f.Compute }):
+		return errors.New("all traffic is background load, which no metric counts: want count: true for some of it")
+	default:
 		return fmt.Errorf("all flows that count begin in the warm-up of %v: want a longer duration, or warmup: 0", r.Case.WarmupTime())
 	}
 	return nil
