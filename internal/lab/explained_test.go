@@ -29,28 +29,32 @@ metrics: [fct-mean]
 targets:
   - {figure: fig1, name: slow, metric: fct-mean, of: ecmp, printed: 0.83}
   - {figure: fig2, name: quick, metric: fct-mean, of: ecmp, printed: 0.04}
+  - {figure: fig3, name: also, metric: fct-mean, of: ecmp, printed: 0.8}
 vary: {open: {topology.leaf-spine.delay: [2us, 400us], duration: [3ms, 4ms]}}
 `
 
 // TestExplainOneFlow: the choice that changes a verdict is named, and confirmed with
 // unused seeds. Choices without an effect are not tested.
 func TestExplainOneFlow(t *testing.T) {
-	dir := t.TempDir()
-	s, err := (&Runner{Dir: dir, Cores: 1}).Explain(t.Context(), load(t, oneFlow))
+	dir, runs := t.TempDir(), 0
+	s, err := (&Runner{Dir: dir, Cores: 1, Progress: func(Progress) { runs++ }}).Explain(t.Context(), load(t, oneFlow))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Settings != 5 || s.Runs != 6 || !slices.Equal(s.Seeds, spec.Seeds{1, 2}) || len(s.Effects) != 8 || s.tested() != 2 {
+	if s.Settings != 5 || s.Runs != 6 || !slices.Equal(s.Seeds, spec.Seeds{1, 2}) || len(s.Effects) != 12 || s.tested() != 3 {
 		t.Errorf("%d settings, %d runs, seeds %v, %d effects, %d of them tested", s.Settings, s.Runs, s.Seeds, len(s.Effects), s.tested())
 	}
-	if len(s.Confirmed) != 1 || s.Confirmed[0].Choice != "topology.leaf-spine.delay: 400us" || !slices.Equal(s.Confirmed[0].Seeds, spec.Seeds{3, 4}) || s.Confirmed[0].Outcome.Verdict != Within {
+	if runs != 5*2+2 {
+		t.Errorf("%d runs, want 2 for each of 5 settings, and 2 that confirm both targets", runs)
+	}
+	if len(s.Confirmed) != 2 || s.Confirmed[1].Target.Name != "also" || s.Confirmed[1].Outcome.Verdict != Within || s.Confirmed[0].Choice != "topology.leaf-spine.delay: 400us" || !slices.Equal(s.Confirmed[0].Seeds, spec.Seeds{3, 4}) || s.Confirmed[0].Outcome.Verdict != Within {
 		t.Errorf("confirmed: %+v", s.Confirmed)
 	}
 	got := strings.Join(s.Summary(), "\n")
 	for _, want := range []string{
 		"fig1, slow: contrary; decided by topology.leaf-spine.delay: 400us (+0.796 ±0, then within band); with topology.leaf-spine.delay: 400us and fresh seeds: 0.8",
 		"\nfig2, quick: within band; decided by topology.leaf-spine.delay: 400us (+0.796 ±0, then contrary)\n",
-		"\n5 settings were tried, in 6 runs with the seeds 1, 2; p is corrected by the method of Holm (2)",
+		"\n5 settings were tried, in 6 runs with the seeds 1, 2; p is corrected by the method of Holm (3)",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -70,7 +74,7 @@ func TestExplainOneFlow(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "sensitivity.csv"))
-	if lines := strings.Split(string(text), "\n"); err != nil || len(lines) != 10 || lines[0] != "figure,target,choice,among,value,change,ci95,p_holm,verdict" || !strings.HasPrefix(lines[1], "fig1,slow,topology.leaf-spine.delay: 400us,false,0.8") || !strings.HasSuffix(lines[1], ",0.796,0,0,within band") || !strings.HasSuffix(lines[8], ",0,0,NaN,within band") {
+	if lines := strings.Split(string(text), "\n"); err != nil || len(lines) != 14 || lines[0] != "figure,target,choice,among,value,change,ci95,p_holm,verdict" || !strings.HasPrefix(lines[1], "fig1,slow,topology.leaf-spine.delay: 400us,false,0.8") || !strings.HasSuffix(lines[1], ",0.796,0,0,within band") || !strings.HasSuffix(lines[8], ",0,0,NaN,within band") {
 		t.Errorf("%v: %q", err, lines)
 	}
 	for _, name := range []string{"sensitivity.svg", "sensitivity.pdf", "sensitivity.md"} {
@@ -80,7 +84,7 @@ func TestExplainOneFlow(t *testing.T) {
 	}
 
 	f := s.figure()
-	if len(f.Series) != 2 || f.Series[0].Label != "fig1 slow" || f.Series[1].Tint != 1 || !slices.Equal(f.X.Names, []string{"topology.leaf-spine.delay: 2us", "topology.leaf-spine.delay: 400us", "duration: 3ms", "duration: 4ms"}) {
+	if len(f.Series) != 3 || f.Series[0].Label != "fig1 slow" || f.Series[1].Tint != 1 || !slices.Equal(f.X.Names, []string{"topology.leaf-spine.delay: 2us", "topology.leaf-spine.delay: 400us", "duration: 3ms", "duration: 4ms"}) {
 		t.Fatalf("%+v", f)
 	}
 	base := s.Effects[1].Value.Mean - s.Effects[1].Change.Mean
