@@ -22,8 +22,8 @@ import (
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
-// profilesPlan plans a program whose routes are groups of an action selector and whose marks
-// are members of an action profile.
+// profilesPlan plans a program with routes to groups of an action selector and marks from
+// members of an action profile.
 func profilesPlan(t *testing.T, top *fabric.Topology) *plan.Plan {
 	t.Helper()
 	program, err1 := os.ReadFile("testdata/profiles.p4")

@@ -60,7 +60,7 @@ func (s *Setting) Network(read Reader) (*fabric.Topology, error) {
 	return t, nil
 }
 
-// NetworkOf returns the network of a case, whose files read returns. It keeps the last network,
+// NetworkOf returns the network of a case. It reads files with read, and keeps the last network,
 // because the check, the warnings and the runs of an experiment need the same one, and a large
 // network takes long to make.
 func (x *Experiment) NetworkOf(c *Case, read Reader) (*fabric.Topology, error) {

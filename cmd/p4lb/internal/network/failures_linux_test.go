@@ -39,7 +39,7 @@ import (
 	"github.com/p4lb/p4lb/internal/network/ping"
 )
 
-// refusing is a target whose links cannot be changed.
+// refusing is a target that refuses changes of its links.
 type refusing struct{ target.Target }
 
 func (refusing) LinkDown(fabric.Link) (bool, error) { return false, nil }
@@ -249,8 +249,8 @@ func TestStateOfKeeper(t *testing.T) {
 	}
 }
 
-// A program of a folder has its own architecture. Tables without entries are named. A network
-// whose hosts do not reach each other is an error; if it stays, it is reported.
+// A program of a folder has its own architecture. Tables without entries are named. If hosts do
+// not reach each other, the deployment fails, or reports it if the network stays.
 func TestOwnProgram(t *testing.T) {
 	const from = "../../../../internal/controller/tofino/testdata/profiles."
 	program, err1 := os.ReadFile(from + "p4")
