@@ -68,10 +68,10 @@ type Experiment struct {
 	origin origin
 	figure string // figure to which the experiment has been reduced; "": all
 
-	noTraffic bool   // the experiment has no traffic, so cases with jobs have none either
-	unadvised error  // why there is no advice for some network, if the file does not choose the source of parameters
-	files     *files // the contents of all files that it names
-	last      *lastNetwork
+	noTraffic bool         // the experiment has no traffic, so cases with jobs have none either
+	unadvised error        // why there is no advice for some network, if the file does not choose the source of parameters
+	files     *files       // the contents of all files that it names
+	last      *lastNetwork // see NetworkOf
 }
 
 // Text returns the file of the experiment, or nil if it was not read from one.
