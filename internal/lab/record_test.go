@@ -17,11 +17,11 @@ import (
 	"github.com/p4lb/p4lb/internal/lab/spec"
 )
 
-// TestObserve: p4lb fit accepts the dataset, it contains only the first run, and its
-// values are consistent.
+// TestObserve: p4lb fit accepts the dataset, it contains only the first run, from the end of the
+// warm-up to the end, and its values are consistent.
 func TestObserve(t *testing.T) {
 	var b bytes.Buffer
-	x := load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[ecmp]", 1))
+	x := load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[ecmp]", 1)+"warmup: 1ms\n")
 	run(t, &Runner{Record: Observe(&b, "csv", 500*time.Microsecond)}, x)
 	rows := new(fitting.Rows)
 	if _, err := dataset.Read(t.Context(), dataset.File{Name: "obs.csv", Reader: bytes.NewReader(b.Bytes())}, dataset.Options{}, rows); err != nil {
@@ -35,6 +35,33 @@ func TestObserve(t *testing.T) {
 		if packets := 500 / r.T; r.Y > 1.05e6 || r.Y > packets*1514*8/0.0005/1e3*1.01 {
 			t.Errorf("%+v: more than the link, or the packets, carry", r)
 		}
+	}
+	lines, err := csv.NewReader(bytes.NewReader(b.Bytes())).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, last := lines[1][0], lines[len(lines)-1][0]; first != "1000" || last != "10000" {
+		t.Errorf("rows from %s µs to %s µs, want 1000 to 10000", first, last)
+	}
+}
+
+// TestObserveFails: sampling ends with the first error of the dataset's writer, and the run
+// reports it.
+func TestObserveFails(t *testing.T) {
+	s := idleSampler(t, "")
+	full, samples := errors.New("disk full"), 0
+	o := &observing{every: 100 * time.Microsecond, keep: func([]inspect.Observation) error {
+		if samples++; samples == 3 {
+			return full
+		}
+		return nil
+	}}
+	o.plan(s.r.view())
+	if err := s.r.net.Run(3 * time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.End(); samples != 3 || !errors.Is(err, full) {
+		t.Errorf("%d samples, %v: want 3 and the error", samples, err)
 	}
 }
 

@@ -170,6 +170,37 @@ func TestProbeAge(t *testing.T) {
 	}
 }
 
+// The lab remembers when the last eight frames reached each switch. Frames that reach it at the
+// same time count as one.
+func TestProbeTimes(t *testing.T) {
+	const us = time.Microsecond
+	s := idleSampler(t, "")
+	f := &taskFabric{r: s.r, latency: 5 * us, lately: map[string][]time.Duration{}}
+	s.r.tasks = f
+	for i := range 10 {
+		s.r.net.At(time.Duration(i)*10*us, func() {
+			f.note("l1")
+			f.note("l1")
+			if i == 3 {
+				f.note("l2")
+			}
+		})
+	}
+	if err := s.r.net.Run(100 * us); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		leaf string
+		trip time.Duration
+		want float64 // ms
+	}{{"l1", 0, 0.005}, {"l1", 20 * us, 0.005}, {"l1", 65 * us, 0}, {"l1", 66 * us, 0.009}, {"l1", 75 * us, 0}, {"l1", 76 * us, math.NaN()}, {"l2", 0, 0.065}} {
+		s.ages = mean{}
+		if s.probeAge(c.leaf, c.trip); !near(s.ages.value(), c.want) {
+			t.Errorf("%s, round trip %v: %g ms, want %g", c.leaf, c.trip, s.ages.value(), c.want)
+		}
+	}
+}
+
 // A probe has the round-trip time to the farthest other leaf.
 func TestProbeRoundTrip(t *testing.T) {
 	s := idleSampler(t, "links: [{link: l2, delay: 50us}]\n")

@@ -91,7 +91,7 @@ func (c *Chart) CSV() []byte {
 	for _, s := range c.Series {
 		for i := range s.X {
 			at := number(s.X[i])
-			if k := int(s.X[i]); c.X.Names != nil && k >= 0 && k < len(c.X.Names) {
+			if k := int(s.X[i]); k >= 0 && k < len(c.X.Names) {
 				at = c.X.Names[k]
 			}
 			half := ""
@@ -130,7 +130,7 @@ func (s Series) shade(i int) float64 {
 
 // tick returns the name of a value on the axis.
 func (a *Axis) tick(v float64) string {
-	if k := int(v); a.Names != nil && k >= 0 && k < len(a.Names) {
+	if k := int(v); k >= 0 && k < len(a.Names) {
 		return a.Names[k]
 	}
 	return label(v)
@@ -233,7 +233,7 @@ func label(v float64) string {
 	if v == 0 {
 		return "0" // avoids -0
 	}
-	if a := math.Abs(v); a >= 1e7 || a > 0 && a < 1e-4 {
+	if a := math.Abs(v); a >= 1e7 || a < 1e-4 {
 		return strconv.FormatFloat(v, 'e', -1, 64)
 	}
 	return strconv.FormatFloat(math.Round(v*1e9)/1e9+0, 'f', -1, 64)

@@ -198,4 +198,13 @@ func TestCSV(t *testing.T) {
 	if got := string(charts()[2].CSV()); !strings.Contains(got, "two,ecmp,,\n") {
 		t.Errorf("%s", got)
 	}
+	// Values that have no name on an axis are written as numbers.
+	few := &Chart{X: Axis{Names: []string{"a", "b"}}, Y: Axis{Names: []string{"c"}}, Series: []Series{{Label: "s", X: []float64{-1, 1, 2}, Y: []float64{-1, 0, 1}}}}
+	if got, want := string(few.CSV()), "series,x,y,ci95\ns,-1,-1,\ns,b,0,\ns,2,1,\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	few.Series[0].Kind, few.Series[0].To = Spans, []float64{3, 3, 3}
+	if got, want := string(few.CSV()), "series,y,from x,to x,shade\ns,-1,-1,3,1\ns,c,1,3,1\ns,1,2,3,1\n"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 }

@@ -306,6 +306,11 @@ func TestChakraSchedule(t *testing.T) {
 		"75µs 0>1 45000", "75µs 1>0 45000", "85µs 0>1 45000", "85µs 1>0 45000",
 		"110µs 2>3 45000", "110µs 3>2 45000", "120µs 2>3 45000", "120µs 3>2 45000",
 	}
+	for i, f := range flows {
+		if f.Waits != nil && f.Start != 0 {
+			t.Errorf("flow %d waits for others, but not before %v: want no earliest start", i, f.Start)
+		}
+	}
 	slices.Sort(want)
 	if got := schedule(flows); !slices.Equal(got, want) {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

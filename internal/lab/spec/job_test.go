@@ -78,6 +78,47 @@ func TestJobPlacement(t *testing.T) {
 	}
 }
 
+// TestJobRanks: a job has the ranks that its settings name or multiply to, and otherwise all hosts
+// of its list or of the network. A rank computes its own phases and, for each microbatch, the phases
+// of its stage.
+func TestJobRanks(t *testing.T) {
+	const stage = ", phases: [{compute: 3ms}, {pipeline: 1f1b, size: 1KB, phases: [{compute: 1ms}, {compute: 2ms}], backward: [{compute: 5ms}]}]"
+	const ring = ", phases: [{compute: 3ms}, {compute: 4ms}, {collective: all-reduce, size: 1MB}]"
+	for _, c := range []struct {
+		job     string
+		ranks   int
+		compute time.Duration
+	}{
+		{"ranks: 8" + ring, 8, 7 * time.Millisecond},
+		{"data: 4" + ring, 4, 7 * time.Millisecond},
+		{"data: 1, tensor: 2, phases: [{collective: all-reduce, size: 1MB, over: tensor}]", 2, 0},
+		{"data: 4, tensor: 2, pipeline: 2" + stage, 16, 11 * time.Millisecond},
+		{"data: 4, tensor: 2, pipeline: 2, microbatches: 1" + stage, 16, 11 * time.Millisecond},
+		{"data: 4, tensor: 2, pipeline: 2, microbatches: 6" + stage, 16, (3 + 6*8) * time.Millisecond},
+		{"ranks: 8, data: 4, tensor: 2" + ring, 8, 7 * time.Millisecond},
+		{"data: 4, placement: [h1..h4]" + ring, 4, 7 * time.Millisecond},
+		{"placement: [h1..h6]" + ring, 6, 7 * time.Millisecond},
+		{"tensor: 2" + ring, 32, 7 * time.Millisecond},
+	} {
+		x, err := jobSetting(t, "  - {"+c.job+"}\n")
+		if err != nil {
+			t.Errorf("%s: %v", c.job, err)
+			continue
+		}
+		topo, err := x.Cases[0].Network(NoFiles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs, err := x.Cases[0].place(topo, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := runs[0]; len(r.Hosts) != c.ranks || r.Compute != c.compute {
+			t.Errorf("%s: %d ranks compute for %v, want %d and %v", c.job, len(r.Hosts), r.Compute, c.ranks, c.compute)
+		}
+	}
+}
+
 // TestJobFlows: a rank sends to others only when its own computation has ended, and the
 // next iteration waits for all phases.
 func TestJobFlows(t *testing.T) {

@@ -163,8 +163,8 @@ func (l *lintCase) queue() int {
 	room := 0
 	for _, s := range l.net.Switches {
 		for _, p := range l.net.Ports(s.Name) {
-			if p.PeerTier > 0 && p.Queue > 0 && (room == 0 || p.Queue < room) {
-				room = p.Queue
+			if p.PeerTier > 0 && p.Queue > 0 {
+				room = min(cmp.Or(room, p.Queue), p.Queue)
 			}
 		}
 	}

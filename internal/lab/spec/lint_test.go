@@ -90,10 +90,25 @@ func TestLint(t *testing.T) {
 		{with("[drill, ecmp]", "[drill]", "", "seeds: 1"), "", ""},
 		{with("", "cases: [{name: a}, {name: b, drain: 1us}, {name: c, drain: 1us}]"), "short-drain", "set a longer drain"},
 		{with("leaves: 2", "leaves: 1"), "no-advice", "the catalogue's parameters are used"},
+		// The shortest queue between switches counts; switches with a buffer have none.
+		{with("", "transport: dctcp", "", "switches: {ecn: 65}", "", "links: [{link: l1-s1, queue: 60}, {link: l2-s2, queue: 50}, {link: l2-s3, queue: 70}, {link: h1-l1, queue: 40}]"), "no-marking", "mark from 65 packets on, queues hold 50"},
+		{with("", "transport: dctcp", "", "switches: {ecn: 65}", "", "links: [{link: h1-l1, queue: 40}]"), "", ""},
+		{with("queue: 200", "buffer: 1MB", "", "transport: dctcp", "", "switches: {ecn: 65}", "", "links: [{link: l1-s1, queue: 1}]"), "no-marking", "queues hold 1:"},
+		{with("{leaf-spine: {leaves: 2, spines: 4, hosts: 8, rate: 250Mbps, host-rate: 1G, delay: 5us, queue: 200}}", "pair.yaml", "", "transport: dctcp", "", "switches: {ecn: 65}"), "no-marking", "queues hold 50:"},
+		// The less the sizes of flows differ, the fewer seeds an experiment needs.
+		{with("websearch, cut: 500KB", "equal.txt", "", "duration: 10ms", "", "seeds: 2"), "", ""},
+		{with("websearch, cut: 500KB", "close.txt", "", "duration: 10ms", "", "seeds: 2"), "few-seeds", "23 % or more"},
+		{with("websearch, cut: 500KB", "close.txt", "", "duration: 10ms", "", "seeds: 3"), "", ""},
 	} {
 		read := func(name string) ([]byte, error) {
-			if name == "f.txt" {
-				return []byte("src,dst,bytes,start_s\nh1,h9,1000,0\nh1,h9,1000,0.002\n"), nil
+			files := map[string]string{
+				"f.txt":     "src,dst,bytes,start_s\nh1,h9,1000,0\nh1,h9,1000,0.002\n",
+				"equal.txt": "1001 0\n1001 1\n",
+				"close.txt": "10000 0\n20000 1\n",
+				"pair.yaml": "defaults: {switch-links: {rate: 1G}, host-links: {rate: 1G}}\nswitches: {a: {}, b: {}}\nhosts: {h1: {}, h2: {}}\nlinks: [{ends: [h1, a]}, {ends: [h2, b]}, {ends: [a, b], queue: 50}]\n",
+			}
+			if text, ok := files[name]; ok {
+				return []byte(text), nil
 			}
 			return nil, os.ErrNotExist
 		}

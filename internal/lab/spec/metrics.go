@@ -177,11 +177,11 @@ func MetricNamed(name string, classes []Class) (Measure, error) {
 	return c, nil
 }
 
-// sizes describes a class by its limits; classes are sorted by size.
+// sizes describes a class by its limits; classes are sorted by size, and the last has none.
 func sizes(classes []Class, i int) string {
 	upto := classes[i].Upto
 	switch {
-	case len(classes) == 1 && upto == 0:
+	case len(classes) == 1:
 		return "of any size"
 	case i == 0:
 		return fmt.Sprintf("of up to %v", upto)

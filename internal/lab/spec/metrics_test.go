@@ -19,4 +19,7 @@ func TestMetricOfAClassDescribesItsFlows(t *testing.T) {
 			t.Errorf("%s: %q, %v: want a text that ends in %q", name, m.About, err, want)
 		}
 	}
+	if m, err := MetricNamed("fct-mean:all", []Class{{"all", 0}}); err != nil || !strings.HasSuffix(m.About, "only of all flows, of any size") {
+		t.Errorf("a single class: %q, %v", m.About, err)
+	}
 }

@@ -280,7 +280,8 @@ func (p *phase) read(f []string, usual string) (err error) {
 	return nil
 }
 
-// groups returns the hosts of each group of a kind.
+// groups returns the hosts of each group of a kind. Each rank is in one group; there are no groups
+// if each would have a single rank.
 func (w *workloadFile) groups(kind string) (list [][]int) {
 	ranks := len(w.ready)
 	first, step, size := 0, 1, w.tp // group of a rank
@@ -381,9 +382,7 @@ func (w *workloadFile) forward(from, to int) {
 		if late := w.late[i]; late != nil { // wait for the weight gradients of the previous pass
 			w.settle()
 			for r, at := range late {
-				if at >= 0 {
-					w.ready[r] = w.join(r, at)
-				}
+				w.ready[r] = w.join(r, at)
 			}
 			w.late[i] = nil
 		}
@@ -432,7 +431,7 @@ func (w *workloadFile) collective(p *phase, layer int, blocks bool) {
 		return
 	}
 	w.settle()
-	ends := slices.Repeat([]int32{-1}, len(w.ready))
+	ends := make([]int32, len(w.ready))
 	for _, g := range groups {
 		one, err := w.as(p.op, p.bytes, len(g))
 		if err != nil {
@@ -446,13 +445,9 @@ func (w *workloadFile) collective(p *phase, layer int, blocks bool) {
 			ends[g[i]] = at
 		}
 	}
-	if !blocks {
+	if blocks {
+		w.ready = ends
+	} else {
 		w.late[layer] = ends
-		return
-	}
-	for r, at := range ends {
-		if at >= 0 {
-			w.ready[r] = at
-		}
 	}
 }
