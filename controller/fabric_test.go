@@ -197,3 +197,31 @@ func TestAtomic(t *testing.T) {
 		}
 	}
 }
+
+// If a switch fails, an atomic deployment of another program restores the former program of the
+// others with its entries, but not the contents of registers.
+func TestAtomicProgram(t *testing.T) {
+	to := newWired(t)
+	before := countedPlan(t)
+	deployed(t, before, to, controller.DeployOptions{})
+	next := countedPlan(t, "(1024) cells", "(512) cells", "? 2 : 1", "? 3 : 2")
+	s := next.Switch("s1")
+	s.Registers = append(s.Registers, plan.Cells{Register: "In.none", To: 1, Value: 1})
+	r, err := controller.Deploy(t.Context(), next, to, controller.DeployOptions{Atomic: true})
+	if err == nil || !strings.Contains(err.Error(), "In.none") {
+		t.Fatalf("a register that the program lacks: %v", err)
+	}
+	for _, s := range r.Switches {
+		if note := "the program before runs again"; s.Name != "s1" && (!s.Pushed || !s.RolledBack || !strings.Contains(strings.Join(s.Notes, "\n"), note)) {
+			t.Errorf("%s: pushed %v, rolled back %v, notes %q; want %q", s.Name, s.Pushed, s.RolledBack, s.Notes, note)
+		}
+	}
+	again := deployed(t, before, to, controller.DeployOptions{})
+	for _, s := range again.Switches {
+		for _, c := range s.Changes {
+			if s.Pushed || !strings.Contains(c.Object, "In.cells") {
+				t.Errorf("%s: after the rollback, a deployment changes %s", s.Name, c.Object)
+			}
+		}
+	}
+}

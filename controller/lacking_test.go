@@ -123,7 +123,16 @@ func TestLackingTargets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			to := altered{Target: embedded.New(embedded.Options{Memory: true, Still: true}), change: test.change}
 			t.Cleanup(func() { to.Close() })
-			r, err := controller.Deploy(t.Context(), countedPlan(t), to, controller.DeployOptions{Timeout: 10 * time.Second})
+			attempts := 0
+			r, err := controller.Deploy(t.Context(), countedPlan(t), to, controller.DeployOptions{Timeout: 10 * time.Second, Progress: func(p controller.Progress) {
+				if p.Switch == "l1" && p.Step == "connect" {
+					attempts++
+				}
+			}})
+			// A switch that accepts changes and does not hold them is configured four times.
+			if want := map[bool]int{false: 1, true: 4}[strings.Contains(test.err, "does not hold")]; attempts != want {
+				t.Errorf("%d attempts, want %d", attempts, want)
+			}
 			if test.err == "" && err != nil || test.err != "" && (err == nil || err.Error() != test.err) {
 				t.Errorf("error %v, want %q", err, test.err)
 			}

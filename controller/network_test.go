@@ -72,13 +72,16 @@ multicast_groups:
 - {at: 3, to: 1}
 `
 
+// countedPlan plans the counted program. It edits the program and its manifest before, by pairs of
+// an old and a new text.
 func countedPlan(t *testing.T, edit ...string) *plan.Plan {
 	t.Helper()
-	c, err := p4.CompileText("x.p4", []byte(countedProgram), p4.Options{})
+	edited := strings.NewReplacer(edit...).Replace
+	c, err := p4.CompileText("x.p4", []byte(edited(countedProgram)), p4.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := manifest.Decode("x.yaml", []byte(strings.NewReplacer(edit...).Replace(countedManifest)))
+	m, err := manifest.Decode("x.yaml", []byte(edited(countedManifest)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -302,4 +302,8 @@ func TestCellsAtOnce(t *testing.T) {
 	if _, err := r.Read(t.Context(), "r", 5, 5+most+1, nil); err == nil || err.Error() != "reading register r: 16777217 cells, more than the 16777216 that are read at once" {
 		t.Error(err)
 	}
+	r.link, r.timeout = lying(t, func(func(*p4v1.ReadResponse) error) error { return status.Error(codes.Internal, "asked") }), patience
+	if _, err := r.Read(t.Context(), "r", 5, 5+most, nil); err == nil || !strings.Contains(err.Error(), "asked") {
+		t.Errorf("%d cells: %v, want the switch's answer", most, err)
+	}
 }
