@@ -66,7 +66,6 @@ func (a *attachments) renew(t *matchTable, pipe int, h dataplane.Handle) {
 			k.reset(t.sw(pipe), h.Slot())
 		}
 	}
-	a.forget(pipe, h)
 }
 
 func (a *attachments) forget(pipe int, h dataplane.Handle) {
@@ -142,8 +141,8 @@ func (a *attachments) set(t *matchTable, pipe int, h dataplane.Handle, d *entryD
 				}
 			}
 			s = next
-			rates = rates || a.meter != nil && a.meter.has(f)
-			filters = filters || !(a.meter != nil && a.meter.has(f))
+			rates = rates || a.meter != nil && a.meter.fields.has(f)
+			filters = filters || !(a.meter != nil && a.meter.fields.has(f))
 		}
 	}
 	if count != nil {
@@ -219,7 +218,7 @@ func (a *attachments) restore(t *matchTable, pipe int, h dataplane.Handle, x *sa
 		a.specs[entryAt{pipe, h}] = x.spec
 	}
 	if a.meter != nil {
-		if a.meter.given(x.spec) {
+		if a.meter.fields.given(x.spec) {
 			a.meter.apply(sw, int(h), x.spec)
 		} else {
 			sw.Meters().Reset(a.meter.name, int(h))
@@ -228,7 +227,7 @@ func (a *attachments) restore(t *matchTable, pipe int, h dataplane.Handle, x *sa
 	for _, k := range []*filterSpec{a.lpf, a.wred} {
 		switch {
 		case k == nil || h == dataplane.DefaultEntry:
-		case k.given(x.spec):
+		case k.fields.given(x.spec):
 			k.apply(sw, h.Slot(), x.spec)
 		default:
 			k.reset(sw, h.Slot())
@@ -263,7 +262,7 @@ func (a *attachments) tell(t *matchTable, out *wire.TableData, at *place, fresh 
 		}
 	}
 	for _, f := range t.order {
-		if a.meter != nil && a.meter.has(f) || a.lpf != nil && a.lpf.has(f) || a.wred != nil && a.wred.has(f) {
+		if a.meter != nil && a.meter.fields.has(f) || a.lpf != nil && a.lpf.fields.has(f) || a.wred != nil && a.wred.fields.has(f) {
 			s.tell(f, out, want)
 		}
 	}

@@ -161,11 +161,11 @@ func TestMeterRates(t *testing.T) {
 	want("packets", packets, of(m, 1_000_000, 3_000_000, 5, 6), dataplane.MeterRate{PerMicrosecond: 1, Burst: 5}, dataplane.MeterRate{PerMicrosecond: 3, Burst: 6})
 	want("no limit", packets, of(m, math.MaxUint64, math.MaxUint64, 5, 6), dataplane.MeterRate{PerMicrosecond: unlimited * 1e-6, Burst: 5}, dataplane.MeterRate{PerMicrosecond: unlimited * 1e-6, Burst: 6})
 	for _, f := range []*datum{m.cir, m.pir, m.cbs, m.pbs} {
-		if !m.has(f) {
+		if !m.fields.has(f) {
 			t.Errorf("%s is no field of the meter", f.name)
 		}
 	}
-	if m.has(nil) || m.has(&datum{}) {
+	if m.fields.has(nil) || m.fields.has(&datum{}) {
 		t.Error("another field is one of the meter")
 	}
 	// A meter reads the values of its client, and its presets after a reset.

@@ -121,6 +121,33 @@ func TestOneShot(t *testing.T) {
 	}
 }
 
+// After a new program, the applications of the old one have ended, and new ones start.
+func TestGeneratorOfNextProgram(t *testing.T) {
+	r := newProgramRig(t, generating, gate.Limits{})
+	start := func() {
+		t.Helper()
+		r.buffer(0, 2)
+		r.sends(68)
+		r.must(r.app(pipe(0), 2, "trigger_timer_one_shot", "timer_nanosec", 1000, "pkt_len", 2, "pkt_buffer_offset", 0,
+			"batch_count_cfg", 0, "packets_per_batch_cfg", 0, "app_enable", true))
+		if got := r.arrivals(1)[0]; got != "0044 020000000000 a0a1" {
+			t.Errorf("packet %q", got)
+		}
+	}
+	start()
+	program, err := generating.program()
+	r.must(err)
+	_, err = r.c.SetForwardingPipelineConfig(t.Context(), &wire.SetForwardingPipelineConfigRequest{
+		ClientId: r.client, Action: wire.SetForwardingPipelineConfigRequest_VERIFY_AND_WARM_INIT_BEGIN_AND_END,
+		Config: []*wire.ForwardingPipelineConfig{{P4Name: program.Name, BfruntimeInfo: program.Schema, Profiles: []*wire.ForwardingPipelineConfig_Profile{{ProfileName: "pipe", Binary: program.Binary}}}},
+	})
+	r.must(err)
+	if n := r.made(everywhere, 2); n != [3]uint64{} {
+		t.Errorf("after the new program the application has the counters %d", n)
+	}
+	start()
+}
+
 // TestOneShotTofino2: an application of Tofino 2 has a number of four bits after two bits 0 and
 // two of the pipe (pktgen_timer_header_t of Intel's tofino2_base.p4): 0b00_01_1011 is pipe 1,
 // application 11. Its packets arrive at the port of its channel, or at another source port.

@@ -125,6 +125,22 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
+// The limit of reads counts the reads in progress.
+func TestMostReads(t *testing.T) {
+	r := newLimitedRig(t, gate.Limits{MaxReads: 2})
+	for _, c := range []struct {
+		others int64
+		want   codes.Code
+	}{{1, codes.OK}, {2, codes.ResourceExhausted}} {
+		r.s.reads.Add(c.others)
+		_, err := r.read(everywhere, r.entry("In.dmac", nil, nil))
+		if r.s.reads.Add(-c.others); status.Code(err) != c.want {
+			t.Errorf("beside %d reads: %v, want %v", c.others, err, c.want)
+		}
+		until(t, "the read ends", func() bool { return r.s.reads.Load() == 0 })
+	}
+}
+
 // TestStopEndsBatches: a server that stops does not continue batches or reads.
 func TestStopEndsBatches(t *testing.T) {
 	r := newRig(t)

@@ -184,3 +184,48 @@ func TestLargeRegister(t *testing.T) {
 		}
 	}
 }
+
+// The counters of a table's entries and of its default entry have the written value, also
+// in a pipe with its own entries.
+func TestCountersOfSinglePipe(t *testing.T) {
+	r := newRig(t)
+	const table = "In.dmac"
+	r.scoped(table, 0)
+	count := func(n int, action string, kind wire.Update_Type, pre bool) {
+		t.Helper()
+		list := []any{"$COUNTER_SPEC_PKTS", n}
+		if action == "send" {
+			list = append(list, "port", 1)
+		}
+		e := r.entry(table, r.key(table, 5), r.data(table, action, list...))
+		if pre {
+			e = r.entry(table, nil, e.Data)
+			e.IsDefaultEntry = true
+		}
+		r.must(r.write(pipe(2), update(kind, e)))
+		e.Data, e.TableFlags = nil, &wire.TableFlags{FromHw: true}
+		got, err := r.read(pipe(2), e)
+		r.must(err)
+		if len(got) != 1 || !slices.Equal(r.values(table, got[0].Data, "$COUNTER_SPEC_PKTS"), []uint64{uint64(n)}) {
+			t.Errorf("%v of a default entry (%v): %v, want %d packets", kind, pre, got, n)
+		}
+	}
+	count(7, "send", ins, false)
+	count(9, "", mod, false)
+	count(4, "", mod, true)
+}
+
+// A walk lets others change the tables after each walkSize entries.
+func TestWalkPauses(t *testing.T) {
+	var at []int
+	told := 0
+	r := &request{out: func(*wire.Entity) error { told++; return nil }, rest: func() error { at = append(at, told); return nil }}
+	for i := range 2*walkSize + 1 {
+		if err := r.given(i, &wire.TableEntry{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(at, []int{walkSize, 2 * walkSize}) || told != 2*walkSize+1 {
+		t.Errorf("pauses after %v of %d entries", at, told)
+	}
+}

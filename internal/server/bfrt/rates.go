@@ -17,7 +17,8 @@ func newMeterSpec(t *table) *meterSpec {
 	if m.cir == nil {
 		m = &meterSpec{cir: t.field("$METER_SPEC_CIR_PPS"), pir: t.field("$METER_SPEC_PIR_PPS"), cbs: t.field("$METER_SPEC_CBS_PKTS"), pbs: t.field("$METER_SPEC_PBS_PKTS"), packets: true}
 	}
-	if slices.Contains([]*datum{m.cir, m.pir, m.cbs, m.pbs}, nil) {
+	m.fields = specFields{m.cir, m.pir, m.cbs, m.pbs}
+	if m.fields.has(nil) {
 		return nil
 	}
 	if !m.packets {
@@ -32,11 +33,11 @@ func newMeterSpec(t *table) *meterSpec {
 // mostBurst is the largest burst of a meter, in kilobits.
 const mostBurst = 4380866642
 
-func (m *meterSpec) has(f *datum) bool { return f == m.cir || f == m.pir || f == m.cbs || f == m.pbs }
+func (l specFields) has(f *datum) bool { return slices.Contains(l, f) }
 
-// given reports whether a specification has a field of the meter.
-func (m *meterSpec) given(s spec) bool {
-	return s[m.cir.id] != nil || s[m.pir.id] != nil || s[m.cbs.id] != nil || s[m.pbs.id] != nil
+// given reports whether a specification has one of the fields.
+func (l specFields) given(s spec) bool {
+	return slices.ContainsFunc(l, func(f *datum) bool { return s[f.id] != nil })
 }
 
 // unlimited is a rate that is never exceeded.
@@ -79,7 +80,8 @@ func newFilterSpec(t *table, prefix string, wred bool) *filterSpec {
 	f := &filterSpec{wred: wred}
 	if wred {
 		f.constant, f.least, f.most, f.chances = t.field(prefix+"TIME_CONSTANT_NS"), t.field(prefix+"MIN_THRESH_CELLS"), t.field(prefix+"MAX_THRESH_CELLS"), t.field(prefix+"MAX_PROBABILITY")
-		if slices.Contains([]*datum{f.constant, f.least, f.most, f.chances}, nil) {
+		f.fields = specFields{f.constant, f.least, f.most, f.chances}
+		if f.fields.has(nil) {
 			return nil
 		}
 		f.constant.preset, f.chances.preset = f.constant.float(0), f.chances.float(0)
@@ -87,16 +89,13 @@ func newFilterSpec(t *table, prefix string, wred bool) *filterSpec {
 		return f
 	}
 	f.kind, f.gain, f.decay, f.scale = t.field(prefix+"TYPE"), t.field(prefix+"GAIN_TIME_CONSTANT_NS"), t.field(prefix+"DECAY_TIME_CONSTANT_NS"), t.field(prefix+"OUT_SCALE_DOWN_FACTOR")
-	if slices.Contains([]*datum{f.kind, f.gain, f.decay, f.scale}, nil) {
+	f.fields = specFields{f.kind, f.gain, f.decay, f.scale}
+	if f.fields.has(nil) {
 		return nil
 	}
 	f.kind.preset, f.scale.preset = f.kind.text("SAMPLE"), f.scale.number(0)
 	f.gain.preset, f.decay.preset = f.gain.float(0), f.decay.float(0)
 	return f
-}
-
-func (f *filterSpec) has(d *datum) bool {
-	return d != nil && (d == f.kind || d == f.gain || d == f.decay || d == f.scale || d == f.constant || d == f.least || d == f.most || d == f.chances)
 }
 
 func (f *filterSpec) apply(sw *dataplane.Switch, index int, s spec) error {
@@ -111,11 +110,6 @@ func (f *filterSpec) apply(sw *dataplane.Switch, index int, s spec) error {
 	return sw.Filters().Set(f.name, index, dataplane.FilterSpec{
 		Rate: get(f.kind).GetStrVal() == "RATE", Gain: ns(f.gain), Decay: ns(f.decay), Shift: int(uintOf(get(f.scale).GetStream())),
 	})
-}
-
-// given reports whether a specification has a field of the filter.
-func (f *filterSpec) given(s spec) bool {
-	return slices.ContainsFunc([]*datum{f.kind, f.gain, f.decay, f.scale, f.constant, f.least, f.most, f.chances}, func(d *datum) bool { return d != nil && s[d.id] != nil })
 }
 
 // reset removes the specification of a filter.

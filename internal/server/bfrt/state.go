@@ -331,14 +331,19 @@ type hashing struct {
 // second.
 type meterSpec struct {
 	name               string // in the data plane
+	fields             specFields
 	cir, pir, cbs, pbs *datum
 	packets            bool
 }
+
+// specFields are a table's fields that configure a meter, a filter or a WRED.
+type specFields []*datum
 
 // A filterSpec finds the constants of a low-pass filter or a WRED in a table.
 type filterSpec struct {
 	name                           string // in the data plane
 	wred                           bool
+	fields                         specFields
 	kind, gain, decay, scale       *datum
 	constant, least, most, chances *datum
 }
