@@ -150,6 +150,24 @@ func TestLackingTargets(t *testing.T) {
 	}
 }
 
+// A dry run reads a switch once, even if another attempt may succeed.
+func TestDryRunOnce(t *testing.T) {
+	to := altered{Target: embedded.New(embedded.Options{Memory: true, Still: true})}
+	t.Cleanup(func() { to.Close() })
+	p := countedPlan(t)
+	deployed(t, p, to, controller.DeployOptions{})
+	to.change = func(e *target.Endpoint) { e.Registers = brokenAccess{Access: e.Registers, lost: 1} }
+	attempts := 0
+	_, err := controller.Deploy(t.Context(), p, to, controller.DeployOptions{DryRun: true, Progress: func(p controller.Progress) {
+		if p.Switch == "l1" && p.Step == "connect" {
+			attempts++
+		}
+	}})
+	if err == nil || !strings.Contains(err.Error(), "20 cells came, 21 were asked for") || attempts != 1 {
+		t.Errorf("%v after %d attempts, want an error after one", err, attempts)
+	}
+}
+
 // Registers of a target without an access are unsupported.
 func TestNoRegisters(t *testing.T) {
 	to := altered{Target: embedded.New(embedded.Options{Memory: true, Still: true}), change: func(e *target.Endpoint) { e.Registers, e.Local, e.Limits.NoRegisters = nil, nil, true }}

@@ -246,6 +246,13 @@ func TestFindSwitches(t *testing.T) {
 			}
 		}
 	}
+	// Front ports are device ports of the hardware, which has no port for the 481st.
+	if err := os.WriteFile("many.yaml", []byte(strings.Replace(twoLeaves, "[h1, l1]", "[h1, 'l1:481']", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := find("--topology many.yaml --scheme qall-poly3 --arch t2na"); err == nil || !strings.Contains(err.Error(), "port 520: want at most") {
+		t.Errorf("port 481: %v", err)
+	}
 	for _, args := range []string{"--topology none.yaml --scheme ecmp", "--topology net.yaml --scheme none"} {
 		if _, _, err := find(args); err == nil {
 			t.Errorf("%s: no error", args)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -189,6 +191,62 @@ func TestVanished(t *testing.T) {
 			t.Errorf("%v: %+v, want exit code %d and hint %q", test.err, f, test.code, test.hint)
 		}
 	}
+}
+
+// A verb goes on with the reachable switches, and reports each other. Without any, it fails with
+// the last.
+func TestReachable(t *testing.T) {
+	for list, want := range map[string]struct {
+		left     string
+		reported int
+		err      string
+	}{
+		"l1 l2":       {"l1 l2", 0, ""},
+		"l1 !l2":      {"l1", 1, ""},
+		"!l1 !l2 s1":  {"s1", 2, ""},
+		"!l1 s1 s2":   {"s1 s2", 1, ""},
+		"!l1":         {"", 0, "l1: cannot be reached"},
+		"!l1 !l2":     {"", 1, "l2: cannot be reached"},
+		"!l1 !l2 !s1": {"", 2, "s1: cannot be reached"},
+	} {
+		s := &site{}
+		for _, name := range strings.Fields(list) {
+			name, away := strings.CutPrefix(name, "!")
+			sw := &reached{node: &plan.Node{Name: name}}
+			if away {
+				sw.err = target.ErrUnreachable
+			}
+			s.switches = append(s.switches, sw)
+		}
+		c, _, errs := console(t)
+		err := s.reachable(c)
+		var left []string
+		for _, sw := range s.switches {
+			left = append(left, sw.node.Name)
+		}
+		if got := strings.Join(left, " "); got != want.left || strings.Count(errs.String(), "cannot be reached") != want.reported {
+			t.Errorf("%s: %q left, reported %q; want %q and %d reports", list, got, errs, want.left, want.reported)
+		}
+		if want.err == "" && err != nil || want.err != "" && (err == nil || !strings.HasPrefix(err.Error(), want.err)) {
+			t.Errorf("%s: %v, want %q", list, err, want.err)
+		}
+	}
+}
+
+// Rounds of readings begin at the requested interval; the first begins at once.
+func TestPauseOfRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &surveySource{site: &site{}, survey: inspect.NewSurvey(nil), every: 3 * time.Second, begun: true}
+		start := time.Now()
+		for i := range 3 {
+			if _, err := s.next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := time.Since(start), time.Duration(i)*s.every; got != want {
+				t.Errorf("round %d begins after %v, want %v", i, got, want)
+			}
+		}
+	})
 }
 
 // Switches without a requested register are left out, unless all lack it.

@@ -191,6 +191,18 @@ The data plane or a controller task may overwrite the cells later.`,
 	return cmd
 }
 
+// parseValue parses a number that fits into the cells.
+func (r *cellRange) parseValue(text string) (uint64, error) {
+	value, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		return 0, cli.Hinted(fmt.Errorf("value %q is not a number", text), "want one such as 7 or 0x8001")
+	}
+	if w := r.register.Width; w > 0 && value>>w != 0 {
+		return 0, fmt.Errorf("value %s: the cells of %s have %d bits", text, r.register.Name, w)
+	}
+	return value, nil
+}
+
 func writeCells(ctx context.Context, c *cli.Console, r *reach, yes bool, args []string) error {
 	sw, register, cells, text := args[0], args[1], args[2], args[3]
 	at, err := r.openCells(ctx, c, sw, register, cells)
@@ -198,12 +210,9 @@ func writeCells(ctx context.Context, c *cli.Console, r *reach, yes bool, args []
 		return err
 	}
 	defer at.site.close()
-	value, err := strconv.ParseUint(text, 0, 64)
-	switch {
-	case err != nil:
-		return cli.Hinted(fmt.Errorf("value %q is not a number", text), "want one such as 7 or 0x8001")
-	case at.register.Width > 0 && at.register.Width < 64 && value>>at.register.Width != 0:
-		return fmt.Errorf("value %s: the cells of %s have %d bits", text, register, at.register.Width)
+	value, err := at.parseValue(text)
+	if err != nil {
+		return err
 	}
 	if n := at.to - at.from; n > 1 && !yes {
 		if err := c.Confirm(fmt.Sprintf("set %d cells of %s in %s to %s?", n, register, at.sw.node.Name, text)); err != nil {

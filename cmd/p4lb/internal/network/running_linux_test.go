@@ -297,6 +297,16 @@ func TestRequestsOfRunningNetwork(t *testing.T) {
 	}
 }
 
+// A ping of all pairs needs two hosts.
+func TestPingOfOneHost(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "one.yaml")
+	if err := os.WriteFile(file, []byte("name: one\nswitches: {l1: {role: leaf}}\nhosts: {h1: {ip: 10.0.1.1/24}}\nlinks: [{ends: [h1, l1], rate: 1G}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := deployNetwork(t, "--scheme ecmp --topology "+file)
+	r.want("ping --all", cli.ExitInput, "the topology one has 1 hosts: want two")
+}
+
 // Verbs read a running network from its state: by the folder, or by the name of the file.
 func TestVerbsOfRunningNetwork(t *testing.T) {
 	r := deployNetwork(t, "--scheme qall-poly3")
@@ -314,6 +324,10 @@ func TestVerbsOfRunningNetwork(t *testing.T) {
 		}
 		if out := verb(NewHosts, args...); !strings.Contains(out, "10.0.1.1/24") || !strings.Contains(out, "l2") || strings.Count(out, "\n") != 3 {
 			t.Errorf("hosts:\n%s", out)
+		}
+		var rows []map[string]any
+		if err := json.Unmarshal([]byte(verb(NewHosts, append([]string{"-o", "json"}, args...)...)), &rows); err != nil || len(rows) != 2 || rows[1]["name"] != "h2" || rows[1]["address"] != "10.0.2.1/24" || rows[1]["switch"] != "l2" || rows[1]["port"] != 1.0 {
+			t.Errorf("hosts in JSON: %v, %v", rows, err)
 		}
 		if out := verb(NewInspect, args...); !strings.Contains(out, "l1") {
 			t.Errorf("inspect:\n%s", out)

@@ -142,13 +142,13 @@ func (j *trafficJob) run(cmd *cobra.Command) error {
 	row, err := j.send(cmd.Context(), x, t, network)
 	warnOfBusy(j.c, before, readCPU())
 	warnOfUnread(j.c, unreadBy(cmd.Context(), j.c, j.state)-unread)
-	if row != nil && len(row.Runs) > 0 {
-		for _, alert := range row.Runs[0].Alerts {
-			j.c.Warning("%s", alert)
-		}
-		err = errors.Join(j.show(row, x.Classes), err)
+	if row == nil || len(row.Runs) == 0 {
+		return err
 	}
-	return err
+	for _, alert := range row.Runs[0].Alerts {
+		j.c.Warning("%s", alert)
+	}
+	return errors.Join(j.show(row, x.Classes), err)
 }
 
 // deployedTopology is the experiment's name for the topology of the deployment.

@@ -27,6 +27,7 @@ import (
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/network/embedded"
 	"github.com/p4lb/p4lb/internal/network/hosts"
+	"github.com/p4lb/p4lb/internal/network/netspace"
 )
 
 // An upVerb is a verb that runs in the background.
@@ -140,6 +141,28 @@ func TestHostsOfNetwork(t *testing.T) {
 	out, _, err := try(t, NewTraffic, strings.Fields("--seeds 2 --duration 20ms --cut 20KB --load 0.02 --to h2 --metrics unfinished,retransmitted --format json")...)
 	if err != nil || strings.Count(out, `"runs": 2`) != 2 || strings.Count(out, `"half_interval": `) != 2 {
 		t.Errorf("traffic with two seeds: %v\n%s", err, out)
+	}
+}
+
+// The end of a deployment reports errors of its hosts.
+func TestEndOfHosts(t *testing.T) {
+	if !hosts.Capable() {
+		t.Skip("network namespaces want root, or a user namespace around the test")
+	}
+	for _, ended := range []bool{false, true} {
+		c, _, _ := console(t)
+		f := hostFlags{wanted: true, given: true}
+		if err := f.open(c, &plan.Plan{Topology: load(t)}, netspace.Known(0)); err != nil {
+			t.Fatal(err)
+		}
+		if ended {
+			if err := f.network.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.close(); (err != nil) != ended {
+			t.Errorf("the hosts have ended before: %v; error %v", ended, err)
+		}
 	}
 }
 
