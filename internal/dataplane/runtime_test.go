@@ -343,6 +343,17 @@ func TestValueSet(t *testing.T) {
 	if m, _ := s.ValueSets().Get("P.known"); len(m) != 1 {
 		t.Errorf("members %v", m)
 	}
+	must(t, s.ValueSets().Edit("P.known", func(list []SetMember) []SetMember {
+		return append(list, SetMember{Value: []byte{0x21}, Mask: []byte{0xf0}}, SetMember{Value: []byte{0x2f}, Mask: []byte{0xf0}})
+	}))
+	wantPort(t, e, 0x25, 9, 0, 9)
+	wantPort(t, e, 0x35, 9, 0, -1)
+	if m, err := s.ValueSets().Get("P.known"); err != nil || fmt.Sprint(m) != "[{[9] []} {[32] [240]}]" {
+		t.Errorf("members %v, %v", m, err)
+	}
+	if s.ValueSets().Edit("P.known", func([]SetMember) []SetMember { return []SetMember{{Value: []byte{1}, Mask: []byte{1, 0}}} }) == nil {
+		t.Error("a mask too wide was accepted")
+	}
 	if s.ValueSets().Set("P.known", make([][]byte, 5)) == nil || s.ValueSets().Set("P.known", [][]byte{{1, 0}}) == nil {
 		t.Error("too many or too wide members were accepted")
 	}

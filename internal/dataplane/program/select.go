@@ -3,6 +3,7 @@ package program
 import (
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/dataplane/num"
@@ -87,9 +88,9 @@ func (k *selectKey) words(p *vector.State, dst []uint64) {
 
 // A parseCase is one case of a select: a value under a mask, or a value set.
 type parseCase struct {
-	value, mask []uint64
-	set         *caseSet
-	next        *parseState
+	masked
+	set  *caseSet
+	next *parseState
 }
 
 func (l *Linker) parseCase(st *parseState, t bmv2.Transition, next *parseState) (parseCase, error) {
@@ -135,7 +136,7 @@ func (st *parseState) next(p *vector.State) *parseState {
 		for i := range st.cases {
 			c := &st.cases[i]
 			if c.set != nil {
-				if c.set.has(key & c.mask[0]) {
+				if c.set.has(key) {
 					return c.next
 				}
 			} else if key&c.mask[0] == c.value[0] {
@@ -162,19 +163,17 @@ func (st *parseState) nextWide(p *vector.State) *parseState {
 
 func (c *parseCase) matches(key []uint64) bool {
 	if c.set != nil {
-	next:
-		for _, m := range c.set.list {
-			for i, v := range key {
-				if v&c.mask[i] != m[i] {
-					continue next
-				}
-			}
-			return true
-		}
-		return false
+		return slices.ContainsFunc(c.set.list, func(m masked) bool { return m.matches(key) })
 	}
+	return c.masked.matches(key)
+}
+
+// masked is a number under a mask.
+type masked struct{ value, mask []uint64 }
+
+func (m masked) matches(key []uint64) bool {
 	for i, v := range key {
-		if v&c.mask[i] != c.value[i] {
+		if v&m.mask[i] != m.value[i] {
 			return false
 		}
 	}
@@ -207,16 +206,20 @@ type valueSet struct {
 	name    string
 	Width   int // width of a member without padding
 	MaxSize int // 0: no limit
-	members []*big.Int
+	members []Member
 	cases   []*caseSet
 }
 
+// A Member is a member of a parser value set: the concatenation of its fields without
+// padding, and a mask of the bits that a key must have in common with it.
+type Member struct{ Value, Mask *big.Int }
+
 // A caseSet is a value set in the form of one case of a select: the fields of a
-// member padded to bytes, under the case's mask.
+// member padded to bytes, under the case's mask and the member's.
 type caseSet struct {
 	key  *selectKey
 	mask []uint64
-	list [][]uint64
+	list []masked
 }
 
 func (v *valueSet) addCase(k *selectKey, mask []uint64) *caseSet {
@@ -226,8 +229,8 @@ func (v *valueSet) addCase(k *selectKey, mask []uint64) *caseSet {
 }
 
 func (c *caseSet) has(key uint64) bool {
-	for _, m := range c.list {
-		if m[0] == key {
+	for i := range c.list {
+		if m := &c.list[i]; key&m.mask[0] == m.value[0] {
 			return true
 		}
 	}
@@ -239,32 +242,32 @@ func (c *caseSet) has(key uint64) bool {
 const MaxValues = 1 << 16
 
 // Set replaces the members.
-func (v *valueSet) Set(members []*big.Int) {
+func (v *valueSet) Set(members []Member) {
 	v.members = members
 	for _, c := range v.cases {
 		c.list = nil
 		for _, m := range members {
-			rest := new(big.Int).Set(m)
-			padded := new(big.Int)
-			for i := len(c.key.parts) - 1; i >= 0; i-- {
-				part := c.key.parts[i]
-				v := new(big.Int).And(rest, num.Most(part.width))
-				padded.Or(padded, v.Lsh(v, uint(part.shift)))
-				rest.Rsh(rest, uint(part.width))
+			x := masked{c.padded(m.Value), c.padded(m.Mask)}
+			for i := range x.mask {
+				x.mask[i] &= c.mask[i]
+				x.value[i] &= x.mask[i]
 			}
-			limbs := num.OfBig(padded, len(c.mask))
-			for i := range limbs {
-				limbs[i] &= c.mask[i]
-			}
-			c.list = append(c.list, limbs)
+			c.list = append(c.list, x)
 		}
 	}
 }
 
-// List returns the members as numbers of full width.
-func (v *valueSet) List() (members [][]byte) {
-	for _, m := range v.members {
-		members = append(members, m.FillBytes(make([]byte, num.Bytes(v.Width))))
+// padded returns a number of a member in the form of the key.
+func (c *caseSet) padded(n *big.Int) []uint64 {
+	rest, padded := new(big.Int).Set(n), new(big.Int)
+	for i := len(c.key.parts) - 1; i >= 0; i-- {
+		part := c.key.parts[i]
+		v := new(big.Int).And(rest, num.Most(part.width))
+		padded.Or(padded, v.Lsh(v, uint(part.shift)))
+		rest.Rsh(rest, uint(part.width))
 	}
-	return members
+	return num.OfBig(padded, len(c.mask))
 }
+
+// List returns the members.
+func (v *valueSet) List() []Member { return v.members }

@@ -68,7 +68,9 @@ func (d device) SetCRC(calculation string, c hash.CRC) error {
 }
 
 func (d device) AddValue(set string, value []byte) error {
-	return d.Switch().ValueSets().Edit(set, func(members [][]byte) [][]byte { return append(members, value) })
+	return d.Switch().ValueSets().Edit(set, func(members []dataplane.SetMember) []dataplane.SetMember {
+		return append(members, dataplane.SetMember{Value: value})
+	})
 }
 
 // ParseEntries parses a file with commands or JSON and resolves its names.

@@ -177,7 +177,7 @@ selector_one 0801///0 2:0
 			t.Errorf("meter %d has %v, %v, want %s", index, r, err, want)
 		}
 	}
-	if v, err := sw.ValueSets().Get("SessionParser.types"); fmt.Sprint(v) != "[[8 0]]" {
+	if v, err := sw.ValueSets().Get("SessionParser.types"); fmt.Sprint(v) != "[{[8 0] []}]" {
 		t.Errorf("the value set has %v, %v", v, err)
 	}
 }

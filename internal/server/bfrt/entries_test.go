@@ -23,13 +23,14 @@ func TestValueSetMembers(t *testing.T) {
 	set := &valueSet{table: &table{keys: []keyField{{1, "a", "Ternary", 4}, {2, "b", "Ternary", 9}, {3, "c", "Ternary", 3}}}}
 	for _, test := range []struct {
 		fields []*wire.KeyField
-		want   string
+		want   string // the value and the mask, or "" for an error
 	}{
-		{[]*wire.KeyField{exact(1, 0xA), exact(2, 1, 0x23), exact(3, 5)}, "a91d"}, // 1010 100100011 101
-		{[]*wire.KeyField{exact(3, 5), masked(1, 0xA, 0xF), exact(2, 0, 0)}, "a005"},
-		{[]*wire.KeyField{masked(1, 0xA, 0x7), exact(2, 0, 0), exact(3, 5)}, ""},
+		{[]*wire.KeyField{exact(1, 0xA), exact(2, 1, 0x23), exact(3, 5)}, "a91dffff"}, // 1010 100100011 101
+		{[]*wire.KeyField{exact(3, 5), masked(1, 0xA, 0xF), exact(2, 0, 0)}, "a005ffff"},
+		{[]*wire.KeyField{masked(1, 0xA, 0x7), exact(2, 0, 0), exact(3, 5)}, "20057fff"},
 		{[]*wire.KeyField{exact(1, 0x1A), exact(2, 0, 0), exact(3, 5)}, ""},
-		{[]*wire.KeyField{exact(1, 0xA), exact(3, 5)}, ""},
+		{[]*wire.KeyField{masked(1, 0xA, 0x1F), exact(2, 0, 0), exact(3, 5)}, ""},
+		{[]*wire.KeyField{exact(1, 0xA), exact(3, 5)}, "a005f007"}, // any value of b
 	} {
 		b, err := set.member(&wire.TableKey{Fields: test.fields})
 		got := fmt.Sprintf("%x", b)

@@ -1,18 +1,17 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
 	"maps"
 	"math/big"
 	"slices"
 
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
-// A valueSet is the table of a parser's value set. The data plane matches members
-// exactly, so masks must be full.
+// A valueSet is the table of a parser's value set.
 type valueSet struct {
 	*table
 	name  string
@@ -21,35 +20,41 @@ type valueSet struct {
 	order []string
 }
 
-// member returns the concatenation of a key's fields.
-func (t *valueSet) member(k *wire.TableKey) ([]byte, error) {
+// member returns the values of a key's fields in a row, then their masks in a row. A
+// missing field matches any value.
+func (t *valueSet) member(k *wire.TableKey) (string, error) {
 	if err := known(t.keys, k); err != nil {
-		return nil, err
+		return "", err
 	}
-	v := new(big.Int)
+	value, mask := new(big.Int), new(big.Int)
 	width := 0
 	for i := range t.keys {
 		f := &t.keys[i]
+		value.Lsh(value, uint(f.width))
+		mask.Lsh(mask, uint(f.width))
+		width += f.width
 		j := slices.IndexFunc(k.GetFields(), func(x *wire.KeyField) bool { return x.GetFieldId() == f.id })
 		if j < 0 {
-			return nil, invalidf("the key lacks %s", f.name)
+			continue
 		}
-		x := k.GetFields()[j]
-		b := x.GetTernary().GetValue()
-		if x.GetExact() != nil {
-			b = x.GetExact().GetValue()
-		} else if x.GetTernary() == nil {
-			return nil, invalidf("key field %s wants a value and a mask", f.name)
-		} else if !bytes.Equal(x.GetTernary().GetMask(), num.Most(f.width).Bytes()) {
-			return nil, failf(unimplemented, "key field %s: p4lb matches members of value sets without a mask", f.name)
+		var v, m []byte
+		switch x := k.GetFields()[j].GetMatchType().(type) {
+		case *wire.KeyField_Exact_:
+			v, m = x.Exact.GetValue(), full(num.Most(f.width).Bytes(), f.width)
+		case *wire.KeyField_Ternary_:
+			v, m = x.Ternary.GetValue(), x.Ternary.GetMask()
+		default:
+			return "", invalidf("key field %s wants a value and a mask", f.name)
 		}
-		if err := checkBytes(f.name, b, f.width); err != nil {
-			return nil, err
+		for _, b := range [][]byte{v, m} {
+			if err := checkBytes(f.name, b, f.width); err != nil {
+				return "", err
+			}
 		}
-		v.Or(v.Lsh(v, uint(f.width)), new(big.Int).SetBytes(b))
-		width += f.width
+		mask.Or(mask, new(big.Int).SetBytes(m))
+		value.Or(value, new(big.Int).SetBytes(v)).And(value, mask)
 	}
-	return v.FillBytes(make([]byte, (width+7)/8)), nil
+	return string(value.FillBytes(make([]byte, num.Bytes(width)))) + string(mask.FillBytes(make([]byte, num.Bytes(width)))), nil
 }
 
 func (t *valueSet) write(r *request, kind wire.Update_Type, e *wire.TableEntry) error {
@@ -102,11 +107,11 @@ func (t *valueSet) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 }
 
 func (t *valueSet) put(pipe int, rows map[string]*wire.TableKey) error {
-	var list [][]byte
+	var list []dataplane.SetMember
 	for id := range rows {
-		list = append(list, []byte(id))
+		list = append(list, dataplane.SetMember{Value: []byte(id[:len(id)/2]), Mask: []byte(id[len(id)/2:])})
 	}
-	if err := t.sw(pipe).ValueSets().Set(t.name, list); err != nil {
+	if err := t.sw(pipe).ValueSets().Edit(t.name, func([]dataplane.SetMember) []dataplane.SetMember { return list }); err != nil {
 		return err
 	}
 	t.rows[pipe] = rows
@@ -120,8 +125,7 @@ func (t *valueSet) idOf(e *wire.TableEntry) (string, error) {
 		}
 		return t.order[h.HandleId], nil
 	}
-	m, err := t.member(e.GetKey())
-	return string(m), err
+	return t.member(e.GetKey())
 }
 
 func (t *valueSet) read(r *request, e *wire.TableEntry) error {
@@ -176,7 +180,7 @@ func (t *valueSet) handle(r *request, k *wire.TableKey) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	i := slices.Index(t.order, string(m))
+	i := slices.Index(t.order, m)
 	if i < 0 {
 		return 0, failf(notFound, "the member does not exist")
 	}

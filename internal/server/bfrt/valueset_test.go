@@ -1,9 +1,11 @@
 package server
 
 import (
+	"slices"
 	"testing"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
 )
@@ -58,6 +60,42 @@ func TestValueSetScope(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A member of a value set has a mask. It is another member than the same value under another
+// mask, and without a field it matches any value.
+func TestMaskedMembers(t *testing.T) {
+	r := newRig(t)
+	const table = "InPrs.kinds"
+	r.set(ins, "In.acl", r.match("In.acl", "port_class", "=01"), r.data("In.acl", "learn"))
+	r.set(ins, "In.dmac", r.key("In.dmac", 7), r.data("In.dmac", "send", "port", 2))
+	learned := func(when string, kinds ...uint64) {
+		t.Helper()
+		for _, kind := range []uint64{0x1234, 0x1277, 0x1334, 0x8000} {
+			r.send(1, frame(7, kind, kind))
+			r.leaves(2)
+			if slices.Contains(kinds, kind) {
+				if d := r.hear().GetDigest(); len(d.GetData()) != 1 || uintOf(d.GetData()[0].GetFields()[0].GetStream()) != kind {
+					t.Errorf("%s: the digest is %v, want one of kind %#x", when, d, kind)
+				}
+			}
+		}
+	}
+	masked, whole, any := r.match(table, "f1", "1200&ff00"), r.match(table, "f1", "1200&ffff"), &wire.TableKey{}
+	learned("without members")
+	r.set(ins, table, masked, nil)
+	learned("with a mask", 0x1234, 0x1277)
+	r.set(ins, table, whole, nil)
+	r.refused("a member twice", update(ins, r.entry(table, r.match(table, "f1", "12ff&ff00"), nil)), codes.AlreadyExists, "")
+	if list := r.list(table); len(list) != 2 || !proto.Equal(list[0].GetKey(), masked) || !proto.Equal(list[1].GetKey(), whole) {
+		t.Errorf("members %v", list)
+	}
+	r.set(del, table, masked, nil)
+	learned("with another mask")
+	r.set(ins, table, any, nil)
+	learned("with any value", 0x1234, 0x1277, 0x1334, 0x8000)
+	r.refused("a short mask", update(ins, r.entry(table, r.match(table, "f1", "1200&ff"), nil)), codes.InvalidArgument, "has 1 bytes, want 2")
+	r.refused("a range", update(ins, r.entry(table, r.match(table, "f1", "1200..12ff"), nil)), codes.InvalidArgument, "wants a value and a mask")
 }
 
 // list reads all entries of a table.

@@ -72,8 +72,7 @@
 //   - Excess bursts: BMv2's meters have two independent buckets and cannot pass tokens from
 //     one to the other.
 //   - Backup replicas: copies are sent to their port whether it is up or not.
-//   - Value sets with other matches than exact: the data plane compares whole members under
-//     the mask of the select expression.
+//   - Value sets with ranges.
 //   - Strings for ports outside of tables, actions, packet metadata, digests and registers,
 //     for example in replicas and watch ports: P4Info does not name the type of ports. The
 //     server knows port names only if the program lists them; other ports are decimal

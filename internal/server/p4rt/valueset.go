@@ -1,11 +1,14 @@
 package p4rt
 
 import (
+	"math/big"
+
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 
 	"github.com/p4lb/p4lb/internal/dataplane"
+	"github.com/p4lb/p4lb/internal/dataplane/num"
 )
 
 func (p *pipeline) writeValueSet(j *journal, typ p4v1.Update_Type, m *p4v1.ValueSetEntry) error {
@@ -23,7 +26,7 @@ func (p *pipeline) writeValueSet(j *journal, typ p4v1.Update_Type, m *p4v1.Value
 	if err != nil {
 		return prefixed(err, "value set %s", v.name)
 	}
-	if err := p.sw.ValueSets().Set(v.name, members); err != nil {
+	if err := p.sw.ValueSets().Edit(v.name, func([]dataplane.SetMember) []dataplane.SetMember { return members }); err != nil {
 		return recode(err, codes.InvalidArgument)
 	}
 	before := &p4v1.ValueSetEntry{ValueSetId: m.GetValueSetId(), Members: p.valueSets[m.GetValueSetId()]}
@@ -33,19 +36,27 @@ func (p *pipeline) writeValueSet(j *journal, typ p4v1.Update_Type, m *p4v1.Value
 }
 
 // members checks the members of a set and packs the fields of each into one
-// number.
-func (v *valueSetInfo) members(list []*p4v1.ValueSetMember) ([][]byte, error) {
+// number and their masks into another one.
+func (v *valueSetInfo) members(list []*p4v1.ValueSetMember) ([]dataplane.SetMember, error) {
 	kinds := make([]dataplane.MatchKind, len(v.fields))
 	width := 0
 	for i, f := range v.fields {
-		if f.match != configv1.MatchField_EXACT && len(list) > 0 {
-			return nil, failf(codes.Unimplemented, "%s is matched as %v: this target matches the members of value sets exactly", f.name, f.match)
+		switch f.match {
+		case configv1.MatchField_EXACT:
+			kinds[i] = dataplane.MatchExact
+		case configv1.MatchField_LPM:
+			kinds[i] = dataplane.MatchLPM
+		case configv1.MatchField_TERNARY, configv1.MatchField_OPTIONAL:
+			kinds[i] = dataplane.MatchTernary
+		default:
+			if len(list) > 0 {
+				return nil, failf(codes.Unimplemented, "%s is matched as %v: value sets support exact, lpm, ternary and optional", f.name, f.match)
+			}
 		}
-		kinds[i] = dataplane.MatchExact
 		width += f.width
 	}
 	seen := map[string]bool{}
-	var numbers [][]byte
+	var members []dataplane.SetMember
 	for _, m := range list {
 		k, err := parseKey(v.fields, kinds, m.GetMatch(), 0)
 		if err != nil {
@@ -55,18 +66,28 @@ func (v *valueSetInfo) members(list []*p4v1.ValueSetMember) ([][]byte, error) {
 			return nil, failf(codes.AlreadyExists, "a member occurs twice")
 		}
 		seen[k.id] = true
-		numbers = append(numbers, v.number(k, width))
+		members = append(members, v.member(k, width))
 	}
-	return numbers, nil
+	return members, nil
 }
 
-// number packs a member into the low bits of a byte string.
-func (v *valueSetInfo) number(k key, width int) []byte {
-	b := make([]byte, (width+7)/8)
-	at := 8*len(b) - width
+// member packs the fields of a member into the low bits of byte strings.
+func (v *valueSetInfo) member(k key, width int) dataplane.SetMember {
+	n := (width + 7) / 8
+	m := dataplane.SetMember{Value: make([]byte, n), Mask: make([]byte, n)}
+	at := 8*n - width
 	for i, f := range v.fields {
-		putBits(b, at, f.width, k.match[i].Value)
+		mask := ones(f.width)
+		switch f.match {
+		case configv1.MatchField_LPM:
+			clear := num.Most(f.width - k.match[i].PrefixLen)
+			mask = new(big.Int).Sub(num.Most(f.width), clear).Bytes()
+		case configv1.MatchField_TERNARY, configv1.MatchField_OPTIONAL:
+			mask = k.match[i].Mask
+		}
+		putBits(m.Value, at, f.width, k.match[i].Value)
+		putBits(m.Mask, at, f.width, mask)
 		at += f.width
 	}
-	return b
+	return m
 }

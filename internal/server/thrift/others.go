@@ -58,9 +58,11 @@ func otherCalls() map[string]call {
 		"bm_meter_get_rates":       meterGet,
 		"bm_meter_array_set_rates": meterSetAll,
 
-		"bm_parse_vset_add":    editValueSet(func(members [][]byte, v []byte) [][]byte { return append(members, v) }),
+		"bm_parse_vset_add": editValueSet(func(members []dataplane.SetMember, v []byte) []dataplane.SetMember {
+			return append(members, dataplane.SetMember{Value: v})
+		}),
 		"bm_parse_vset_remove": editValueSet(removeValue),
-		"bm_parse_vset_clear":  editValueSet(func([][]byte, []byte) [][]byte { return nil }),
+		"bm_parse_vset_clear":  editValueSet(func([]dataplane.SetMember, []byte) []dataplane.SetMember { return nil }),
 		"bm_parse_vset_get":    getValueSet,
 
 		"bm_set_crc16_custom_parameters": setCRC16,
@@ -210,17 +212,17 @@ func meterGet(t Target, in record) (any, exception) {
 	return wireRates(rates), 0
 }
 
-func removeValue(members [][]byte, v []byte) [][]byte {
-	return slices.DeleteFunc(members, func(m []byte) bool { return bytes.Equal(padded(m, 8*len(v)), v) })
+func removeValue(members []dataplane.SetMember, v []byte) []dataplane.SetMember {
+	return slices.DeleteFunc(members, func(m dataplane.SetMember) bool { return bytes.Equal(padded(m.Value, 8*len(v)), v) })
 }
 
-func editValueSet(edit func(members [][]byte, v []byte) [][]byte) call {
+func editValueSet(edit func(members []dataplane.SetMember, v []byte) []dataplane.SetMember) call {
 	return func(t Target, in record) (any, exception) {
 		sw, _, e := valueSet(t, in)
 		if e != 0 {
 			return nil, e
 		}
-		err := sw.ValueSets().Edit(in.textAt(2), func(members [][]byte) [][]byte { return edit(members, in.bytesAt(3)) })
+		err := sw.ValueSets().Edit(in.textAt(2), func(members []dataplane.SetMember) []dataplane.SetMember { return edit(members, in.bytesAt(3)) })
 		return done(err, valueSetError)
 	}
 }
@@ -235,9 +237,12 @@ func valueSet(t Target, in record) (sw *dataplane.Switch, members [][]byte, e ex
 	if sw = t.Control(); sw == nil {
 		return nil, nil, noValueSet
 	}
-	members, err := sw.ValueSets().Get(in.textAt(2))
+	list, err := sw.ValueSets().Get(in.textAt(2))
 	if err != nil {
 		return nil, nil, noValueSet
+	}
+	for _, m := range list {
+		members = append(members, m.Value)
 	}
 	return sw, members, 0
 }
