@@ -93,8 +93,7 @@ func (d *served) start(page net.Listener) {
 	}
 	const head = 10 * time.Second
 	d.page = &http.Server{Handler: mux, ReadHeaderTimeout: head, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
-	gate.CountRequests(d.page)
-	d.work.Go(func() { d.page.Serve(gate.Bound(page, 256, false, slog.New(slog.DiscardHandler))) })
+	d.work.Go(func() { gate.ServeHTTP(d.page, page, 256) })
 	d.o.Log(fmt.Sprintf("serving %s: http://%s lists the switches", d.r.Name(), page.Addr()))
 	for i, s := range d.at {
 		l := d.listen[1+i]

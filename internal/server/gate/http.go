@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 )
@@ -22,4 +23,11 @@ func CountRequests(s *http.Server) {
 		defer slot.End()
 		h.ServeHTTP(w, r)
 	})
+}
+
+// ServeHTTP serves HTTP with at most limit open connections. New connections do not replace
+// connections with a request in progress.
+func ServeHTTP(s *http.Server, l net.Listener, limit int) error {
+	CountRequests(s)
+	return s.Serve(Bound(l, limit, false, slog.New(slog.DiscardHandler)))
 }

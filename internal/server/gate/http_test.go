@@ -2,7 +2,6 @@ package gate
 
 import (
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"testing"
@@ -21,8 +20,7 @@ func TestRequestsKeepConnections(t *testing.T) {
 		<-others
 		io.WriteString(w, "done")
 	})}
-	CountRequests(s)
-	go s.Serve(Bound(l, 3, false, slog.New(slog.DiscardHandler)))
+	go ServeHTTP(s, l, 3)
 	defer s.Close()
 	go func() {
 		<-asked

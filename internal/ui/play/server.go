@@ -8,7 +8,6 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"mime"
 	"net"
 	"net/http"
@@ -53,10 +52,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	gate.CountRequests(server)
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
-	err := server.Serve(gate.Bound(l, maxConnections, false, slog.New(slog.DiscardHandler)))
+	err := gate.ServeHTTP(server, l, maxConnections)
 	if ctx.Err() != nil {
 		return nil
 	}
