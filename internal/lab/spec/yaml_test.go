@@ -105,6 +105,8 @@ func TestLoadErrors(t *testing.T) {
 		{"schemes: [ecmp]\nfaults:\n - {at: 2ms, link: l1-s1}", "x.yaml:3: faults[0]: want one of down, drop, black-hole, rate and bit-errors"},
 		{"schemes: [ecmp]\nfaults:\n - {at: 2ms, link: l1-s1, bit-errors: 1}", "x.yaml:3: faults[0]: bit-errors 1: want a share of bits"},
 		{"schemes: [ecmp]\nfaults:\n - {at: 2ms, until: 3ms, every: 1ms, times: 3, link: l1-s1, down: true}", "x.yaml:3: faults[0]: every 1ms, times 3: want 2 to"},
+		{"schemes: [ecmp]\nfaults:\n - {at: 2ms, every: 1ms, times: 3, link: l1-s1, down: true}", "x.yaml:3: faults[0]: every 1ms, times 3: want 2 to"},
+		{"schemes: [ecmp]\nfaults:\n - {at: 2ms, every: 1ms, link: l1-s1, down: true}", "x.yaml:3: faults[0]: every 1ms, times 0: want 2 to"},
 		{"schemes: [ecmp]\nfaults:\n - {at: 2ms, until: 3ms, every: 2ms, times: 2000000000, link: l1-s1, down: true}", "x.yaml:3: faults[0]: every 2ms, times 2000000000: want 2 to"},
 		{"schemes: [ecmp]\nfaults:\n - {at: 2ms, link: l1-s1, down: true, rate: 1G}", "x.yaml:3: faults[0]: want one of down"},
 		{"schemes: [ecmp]\nfaults:\n - {at: 2ms, link: l1-s9, rate: 1G}", "x.yaml:3: faults[0]: there is no link"},

@@ -138,6 +138,9 @@ func TestHostsOfNetwork(t *testing.T) {
 			t.Errorf("traffic %s: the flows are %s, %v", args, text, err)
 		}
 	}
+	if _, _, err := try(t, NewTraffic, "--flows", "list.txt", "-o", "list.txt/flows"); err == nil || !strings.HasPrefix(err.Error(), "making list.txt/flows: ") {
+		t.Errorf("traffic with a folder below a file: %v", err)
+	}
 	out, _, err := try(t, NewTraffic, strings.Fields("--seeds 2 --duration 20ms --cut 20KB --load 0.02 --to h2 --metrics unfinished,retransmitted --format json")...)
 	if err != nil || strings.Count(out, `"runs": 2`) != 2 || strings.Count(out, `"half_interval": `) != 2 {
 		t.Errorf("traffic with two seeds: %v\n%s", err, out)
