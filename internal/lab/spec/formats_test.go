@@ -230,6 +230,7 @@ func TestFormatErrors(t *testing.T) {
 		{"a.goal", "num_ranks 9\n", "a.goal:1: num_ranks 9: the topology has 8 hosts"},
 		{"a.goal", "num_ranks 2\nrank 0 {\nl1: send 8b to 1\nl1 requires l2\n}\n", "a.goal:4: l1 requires l2: rank 0 has no operation l2 above"},
 		{"a.goal", "num_ranks 2\nrank 0 {\nl1: send 8b to 1\n}\n", "a.goal:3: send to 1 tag 0: rank 1 has no such recv"},
+		{"a.goal", "num_ranks 2\nrank 1 {\nl1: send 8b to 0 tag 3\n}\nrank 0 {\nl1: recv 8b from 1 tag 3\nl2: send 8b to 1 tag 2\nl3: send 8b to 1 tag 1\n}\n", "a.goal:7: send to 1 tag 2: rank 1 has no such recv"},
 		{"a.goal", "num_ranks 2\nrank 0 {\nl1: recv 8b from 1\n}\n", "a.goal:3: recv from 1 tag 0: rank 1 has no such send"},
 		{"a.goal", "num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 9b from 0\n}\n", "a.goal:6: recv 9b: its send, on line 3, has 8 bytes"},
 		{"a.goal", "num_ranks 2\nrank 0 {\nsend 8b to 0\n}\n", "a.goal:3: send to 0: want another rank"},

@@ -45,6 +45,7 @@ type goalOp struct {
 	begins   []*goalOp // operations that it irequires
 	place    int32     // index of its flow; -1: it is a receive
 	message  int32     // for a receive: its flow
+	received bool      // for a send: it has a receive
 	waits    []int32   // indices of flows, after they have been computed
 	state    int
 }
@@ -219,17 +220,13 @@ func (p *goalParser) flows() (list []Flow, line int, err error) {
 		if send.bytes != op.bytes {
 			return nil, op.line, fmt.Errorf("recv %db: its send, on line %d, has %d bytes", op.bytes, send.line, send.bytes)
 		}
+		send.received = true
 		op.message = send.place
 	}
-	for _, rest := range sends {
-		for _, op := range rest {
-			if line == 0 || op.line < line {
-				line, err = op.line, fmt.Errorf("send to %d tag %d: rank %d has no such recv", op.peer, op.tag, op.peer)
-			}
+	for _, op := range p.ops {
+		if op.kind == "send" && !op.received {
+			return nil, op.line, fmt.Errorf("send to %d tag %d: rank %d has no such recv", op.peer, op.tag, op.peer)
 		}
-	}
-	if err != nil {
-		return nil, line, err
 	}
 	for _, op := range p.ops {
 		if err := op.settle(); err != nil {

@@ -131,15 +131,15 @@ func TestJobFlows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	computations, ends := 0, 0
-	computed := map[int]bool{} // by flow
+	computations, ends := 0, map[int32]int{} // ends by iteration
+	computed := map[int]bool{}               // by flow
 	for i, f := range flows {
 		computed[i] = f.Compute && f.Ends == 0
 	}
 	for i, f := range flows {
 		switch {
 		case f.Ends > 0:
-			ends++
+			ends[f.Ends]++
 		case f.Compute:
 			computations++
 			if length := f.Start - time.Millisecond; f.Waits == nil && length != time.Millisecond || f.Waits != nil && f.Waits.Delay != time.Millisecond {
@@ -157,8 +157,8 @@ func TestJobFlows(t *testing.T) {
 			}
 		}
 	}
-	if computations != 8 || ends != 8 || len(flows) != 16+24 {
-		t.Errorf("%d computations, %d ends, %d flows: want 8, 8 and 40", computations, ends, len(flows))
+	if computations != 8 || ends[1] != 4 || ends[2] != 4 || len(flows) != 16+24 {
+		t.Errorf("%d computations, ends %v, %d flows: want 8, 4 for each iteration, and 40", computations, ends, len(flows))
 	}
 	// The flow list and JSON keep every field that the simulator reads.
 	if list := FlowList(flows, topo); len(strings.Split(string(list), "\n")) != len(flows)+2 {
