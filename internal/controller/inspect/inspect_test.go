@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/controller/registers"
@@ -256,6 +258,37 @@ func TestRecording(t *testing.T) {
 	}
 	if _, err := NewRecorder(&bytes.Buffer{}, "xml"); err == nil || err.Error() != `no recording of form "xml": want csv or parquet` {
 		t.Errorf("another format: %v", err)
+	}
+}
+
+// A recording has each reading once, also if it is longer than a row group of Parquet.
+func TestLongRecording(t *testing.T) {
+	const rows = rowGroup + 2
+	var file bytes.Buffer
+	w, err := NewRecorder(&file, "parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at < rows; at += rows / 2 {
+		s := &Snapshot{Switch: "l1", Time: time.Duration(at) * time.Millisecond, Readings: make([]Reading, rows/2)}
+		for i := range s.Readings {
+			s.Readings[i] = Reading{Register: "r", Quantity: "queue", Cell: at + i}
+		}
+		if err := w.Record(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list, err := parquet.Read[recordRow](bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil || len(list) != rows {
+		t.Fatalf("%d rows, %v, want %d", len(list), err, rows)
+	}
+	for i, row := range list {
+		if row.Cell != int64(i) {
+			t.Fatalf("row %d has cell %d", i, row.Cell)
+		}
 	}
 }
 

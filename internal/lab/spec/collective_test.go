@@ -197,6 +197,15 @@ func TestCollectiveErrors(t *testing.T) {
 			t.Errorf("%v: want %s", err, want)
 		}
 	}
+	// Each key of collectives alone is refused without a collective.
+	for _, tr := range []Traffic{{Algorithm: "ring"}, {Order: "local"}, {Ranks: 2}, {Groups: 2}, {Window: 2}, {Chunks: 2}, {Repeat: 2}, {Compute: 1}} {
+		tr.Size = 1e6
+		s := Setting{Traffic: []Traffic{tr}}
+		s.defaults()
+		if err := s.Traffic[0].resolve(hosts32(t), NoFiles); err == nil || !strings.Contains(err.Error(), "are of collectives: want collective") {
+			t.Errorf("%+v: %v", tr, err)
+		}
+	}
 	// The limits themselves are accepted.
 	for _, tr := range []Traffic{
 		{Collective: "all-reduce", Size: 32},

@@ -140,6 +140,40 @@ func (b *unlisted) list(ctx context.Context, prefix string, each func(Object) er
 	return b.bucket.list(ctx, prefix, each)
 }
 
+// A contested bucket stores another worker's object just before an object with a name.
+type contested struct {
+	bucket
+	name string
+}
+
+func (b *contested) put(ctx context.Context, name string, x *body, fresh bool) error {
+	if name == b.name {
+		b.name = ""
+		if err := b.bucket.put(ctx, name, bytesBody([]byte("ffffffffffffffff")), true); err != nil {
+			return err
+		}
+	}
+	return b.bucket.put(ctx, name, x, fresh)
+}
+
+// Of two workers that find the same lease free, the slower one does not get it.
+func TestContestedLease(t *testing.T) {
+	ctx := t.Context()
+	s := openTest(t, t.TempDir())
+	w := worker(t, s, time.Now)
+	if err := s.PutText(ctx, leaseName(testKey, 1), []byte("garbage")); err != nil { // of no worker
+		t.Fatal(err)
+	}
+	s.b = &contested{s.b, leaseName(testKey, 2)}
+	var held *HeldError
+	if l, err := w.Take(ctx, testKey); l != nil || !errors.As(err, &held) {
+		t.Errorf("%+v, %v, want held by another worker", l, err)
+	}
+	if n, id, err := w.holder(ctx, testKey); n != 2 || id != "ffffffffffffffff" || err != nil {
+		t.Errorf("the holder is %d %s, %v", n, id, err)
+	}
+}
+
 // A lease is neither taken nor released if the leases cannot be listed: another worker may
 // hold it.
 func TestLeasesThatCannotBeListed(t *testing.T) {

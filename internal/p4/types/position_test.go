@@ -61,6 +61,7 @@ func TestPositions(t *testing.T) {
 		{"control c() { action a() { } table t { actions = { a; } default_action = a; size = 1; «size = 1; } apply { } }", "has the property size twice"},
 		{"control c() { bit<8> «x; apply { } }", "warning: variable x is never used"},
 		{"void f(out bit<8> y) { bit<8> x; y = «x; }", "warning: x is read before anything is written to it"},
+		{"control c() { action a(out bit<8> «y) { } apply { bit<8> z; a(z); } }", "warning: nothing is written to the out parameter y"},
 		{"void f(out bit<8> «y) { }", "warning: nothing is written to the out parameter y"},
 		{"const bit<8> x = «300;", "warning: 300 does not fit bit<8>"},
 		{"const bit<8> x = 1 + «8w300;", "warning: 8w300 does not fit bit<8>"},

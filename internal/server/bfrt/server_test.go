@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
 // TestPacketsFollowEntries: packets follow the written entries in both pipes, and
@@ -608,6 +609,34 @@ func TestReplaced(t *testing.T) {
 	if m, err := other.Recv(); err != nil {
 		t.Errorf("the stream of another client: %v, %v", m, err)
 	}
+}
+
+// The meters of a table's entries add bytes to packets too, and a refused batch restores the
+// previous number.
+func TestAdjustedEntryMeters(t *testing.T) {
+	r := newProgramRig(t, entries, gate.Limits{})
+	adjust := func(n int32) *wire.Update {
+		return r.attribute("In.metered", &wire.TableAttribute{Attribute: &wire.TableAttribute_ByteCountAdj{ByteCountAdj: &wire.ByteCountAdj{ByteCountAdjust: n}}})
+	}
+	r.set(ins, "In.metered", r.key("In.metered", 7), r.data("In.metered", "colour", "port", 2,
+		"$METER_SPEC_CIR_KBPS", 1, "$METER_SPEC_PIR_KBPS", 1, "$METER_SPEC_CBS_KBITS", 8, "$METER_SPEC_PBS_KBITS", 8))
+	colour := func(what string, want uint64) {
+		t.Helper()
+		if _, out := r.goes(frame(7, 0, 2)); src(out, 8) != want {
+			t.Errorf("%s: colour %d, want %d", what, src(out, 8), want)
+		}
+	}
+	colour("a packet below the burst of 1,000 bytes", 0)
+	r.must(r.write(everywhere, adjust(2000)))
+	colour("with 2,000 bytes more", 3)
+	_, err := r.c.Write(t.Context(), &wire.WriteRequest{Target: everywhere, ClientId: r.client, Atomicity: wire.WriteRequest_ROLLBACK_ON_ERROR,
+		Updates: []*wire.Update{adjust(0), update(del, r.entry("In.metered", r.key("In.metered", 999), nil))}})
+	if n := len(details(t, err)); n != 2 {
+		t.Errorf("%d outcomes, want 2", n)
+	}
+	colour("after a refused batch", 3)
+	r.must(r.write(everywhere, adjust(0)))
+	colour("without additional bytes", 0)
 }
 
 // TestAdjustedMeters: a meter that adds bytes to packets marks packets that it did
