@@ -162,11 +162,11 @@ func (e *engine) configure(p *source.Program) (err error) {
 		}
 	}
 	for _, v := range p.Parser.Sets {
-		var list [][]byte
-		for _, member := range v.Members {
-			list = append(list, member[0].Bytes())
+		var list []dataplane.SetMember
+		for _, m := range v.Members {
+			list = append(list, dataplane.SetMember{Value: m.Value.Bytes(), Mask: m.Mask.Bytes()})
 		}
-		err = errors.Join(err, e.sw.ValueSets().Set(p.Parser.Name+"."+v.Name, list))
+		err = errors.Join(err, e.sw.ValueSets().Edit(p.Parser.Name+"."+v.Name, func([]dataplane.SetMember) []dataplane.SetMember { return list }))
 	}
 	for id, port := range p.Sessions {
 		err = errors.Join(err, e.sw.Mirrors().Set(id, dataplane.MirrorSession{Port: port, HasPort: true}))
@@ -335,7 +335,9 @@ func entries(p *source.Program) string {
 		}
 	})
 	for _, v := range p.Parser.Sets {
-		fmt.Fprintf(&b, "members of %s: %v\n", v.Name, v.Members)
+		for _, m := range v.Members {
+			fmt.Fprintf(&b, "member of %s: %#x &&& %#x\n", v.Name, m.Value, m.Mask)
+		}
 	}
 	return b.String()
 }

@@ -203,15 +203,26 @@ func (g *generator) keyset(w int) source.Keyset {
 // valueSet adds a select on a value set.
 func (g *generator) valueSet(s *source.State, next func() string) {
 	g.p.Use("value set")
-	v := &source.ValueSet{Name: g.name("vs"), Type: source.Bits{Width: 8}, Size: 4}
-	g.p.Parser.Sets = append(g.p.Parser.Sets, v)
+	t := source.Bits{Width: 8}
 	s.On = []*source.Expr{source.Select(g.headers.in, 0)}
+	if g.one(3) {
+		for t = g.bitsType(); t.Signed; {
+			t = g.bitsType()
+		}
+		s.On = []*source.Expr{g.bits(t, 2)}
+	}
+	v := &source.ValueSet{Name: g.name("vs"), Type: t, Size: 4}
+	g.p.Parser.Sets = append(g.p.Parser.Sets, v)
 	for range g.r.IntN(4) {
-		v.Members = append(v.Members, []*big.Int{g.number(8)})
+		m := source.Keyset{Value: g.number(t.Width), Mask: g.number(t.Width)}
+		if g.one(2) {
+			m.Mask = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(t.Width)), big.NewInt(1))
+		}
+		v.Members = append(v.Members, m)
 	}
 	s.Cases = []source.SelectCase{
 		{Sets: []source.Keyset{{Set: v}}, Next: next()},
-		{Sets: []source.Keyset{g.keyset(8)}, Next: next()},
+		{Sets: []source.Keyset{g.keyset(t.Width)}, Next: next()},
 		{Sets: []source.Keyset{{Any: true}}, Next: next()},
 	}
 }

@@ -3,6 +3,7 @@ package source
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -30,13 +31,13 @@ type State struct {
 	Cases []SelectCase
 }
 
-// A ValueSet is a parser value set. The control plane sets its members, each with
-// one number for each key.
+// A ValueSet is a parser value set. The control plane sets its members: numbers under
+// masks.
 type ValueSet struct {
 	Name    string
-	Type    Type
+	Type    Bits
 	Size    int
-	Members [][]*big.Int
+	Members []Keyset
 }
 
 // A Parser is a parser. Its states begin with start.
@@ -116,37 +117,27 @@ func (s *State) choose(m *Machine) string {
 }
 
 func (c *SelectCase) matches(values []*big.Int) bool {
-	if c.Sets[0].Set != nil {
-		for _, member := range c.Sets[0].Set.Members {
-			same := true
-			for i, v := range values {
-				same = same && member[i].Cmp(v) == 0
-			}
-			if same {
-				return true
-			}
-		}
-		return false
+	if set := c.Sets[0].Set; set != nil {
+		return slices.ContainsFunc(set.Members, func(k Keyset) bool { return k.matches(values[0]) })
 	}
 	for i, k := range c.Sets {
-		v := values[min(i, len(values)-1)]
-		switch {
-		case k.Any:
-		case k.Mask != nil:
-			if new(big.Int).And(v, k.Mask).Cmp(new(big.Int).And(k.Value, k.Mask)) != 0 {
-				return false
-			}
-		case k.High != nil:
-			if v.Cmp(k.Value) < 0 || v.Cmp(k.High) > 0 {
-				return false
-			}
-		default:
-			if v.Cmp(k.Value) != 0 {
-				return false
-			}
+		if !k.matches(values[min(i, len(values)-1)]) {
+			return false
 		}
 	}
 	return true
+}
+
+func (k *Keyset) matches(v *big.Int) bool {
+	switch {
+	case k.Any:
+		return true
+	case k.Mask != nil:
+		return new(big.Int).And(v, k.Mask).Cmp(new(big.Int).And(k.Value, k.Mask)) == 0
+	case k.High != nil:
+		return v.Cmp(k.Value) >= 0 && v.Cmp(k.High) <= 0
+	}
+	return v.Cmp(k.Value) == 0
 }
 
 func (p *Parser) print(w *printer) {
