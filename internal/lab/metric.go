@@ -312,14 +312,6 @@ func steppings(of func(*measured, *execution) float64) func(*measured, []*outcom
 	}
 }
 
-// greatest returns the largest value, or NaN.
-func greatest(values []float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	return slices.Max(values)
-}
-
 // observe starts recording rows for a fit, if the experiment requests one.
 func (r *running) observe() *fitting.Rows {
 	o := r.x.Observe

@@ -92,6 +92,35 @@ func TestCollectivesByHand(t *testing.T) {
 	}
 }
 
+// The acknowledged completion time ends with the last acknowledgment, or else with the run. It
+// does not exist if no flow has acknowledgments.
+func TestAcknowledgedByHand(t *testing.T) {
+	const ms = time.Millisecond
+	flow := func(acknowledged time.Duration) *outcome {
+		f := &outcome{FlowStats: sim.FlowStats{Started: 2 * ms, Finished: 3 * ms, Acknowledged: acknowledged}, counts: true}
+		f.end = 20 * ms
+		return f
+	}
+	m := &measured{classes: []spec.Class{{Name: "all"}}, flows: []*outcome{flow(4 * ms), flow(8 * ms), flow(0)}}
+	if got := m.values()["fct-acked-mean"]; !near(got, (2+6+18)/3.0) {
+		t.Errorf("a mean of %v ms, want 8.67", got)
+	}
+	m.flows = []*outcome{flow(0)}
+	if got, ok := m.values()["fct-acked-mean"]; ok {
+		t.Errorf("without acknowledgments: %v", got)
+	}
+}
+
+// The imbalance of links compares the busiest uplink with the mean: if one of two uplinks carries
+// almost all packets, it is almost 100 %.
+func TestLinkImbalance(t *testing.T) {
+	x := load(t, "topology: {leaf-spine: {leaves: 2, spines: 1, hosts: 1, rate: 1G}}\nschemes: [ecmp]\ntraffic: [{pattern: collective, collective: broadcast, size: 1MB}]\nseeds: 1\nmetrics: [link-imbalance]\n")
+	c := run(t, &Runner{}, x)
+	if got := c.Results[0].Metrics["link-imbalance"]; got < 90 || got >= 100 {
+		t.Errorf("%g %%, want 90 to 100 %%: acknowledgments alone return", got)
+	}
+}
+
 // Numbers of a table have two digits that count.
 func TestNumbersInWords(t *testing.T) {
 	for v, want := range map[float64]string{0: "0.0", 0.04: "0.0", -0.04: "0.0", 0.05: "0.1", 1.25: "1.2", 9.94: "9.9", 9.95: "10", -12.6: "-13", 123: "123"} {

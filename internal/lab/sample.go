@@ -16,6 +16,7 @@ import (
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 	"github.com/p4lb/p4lb/internal/sim"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // A sampler records the state of the links between switches at intervals, while flows start.
@@ -373,14 +374,8 @@ func (s *sampler) utilisation(m *measured, seconds float64) {
 // imbalance returns the utilisation of the busiest uplink divided by the mean of all uplinks,
 // minus 1, until the end of the run.
 func (s *sampler) imbalance() float64 {
-	var all mean
-	most := 0.0
-	for _, w := range s.up {
-		u := float64(w.Counters().Bytes) / float64(w.full)
-		all.add(u)
-		most = max(most, u)
-	}
-	return most/all.value() - 1
+	uses := lists.Map(s.up, func(w *watched) float64 { return float64(w.Counters().Bytes) / float64(w.full) })
+	return greatest(uses)/average(uses) - 1
 }
 
 // slotCount is the number of time slots of a run for the load-sharing accuracy.

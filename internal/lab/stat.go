@@ -106,6 +106,14 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[min(max(i, 0), len(sorted)-1)]
 }
 
+// greatest returns the largest value, or NaN.
+func greatest(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	return slices.Max(values)
+}
+
 // average returns the mean; NaN if there are no values.
 func average(values []float64) float64 {
 	if len(values) == 0 {

@@ -42,3 +42,19 @@ func TestBTH(t *testing.T) {
 		t.Errorf("with like: ns3: %v", err)
 	}
 }
+
+// A Nack repeats all packets in flight only with both nack: selective and repeat: all.
+func TestRepeat(t *testing.T) {
+	for text, want := range map[string]bool{
+		"{nack: selective, repeat: all}": true, "{nack: selective, repeat: missing}": false, "{nack: selective}": false, "{nack: any, repeat: all}": false, "{repeat: all}": false,
+	} {
+		x, err := Load("x.yaml", []byte("schemes: [ecmp]\ntransport: {kind: dcqcn, rdma: "+text+"}\n"), nil, nil)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := x.Cases[0].Transport.Tuning().RDMA.RepeatAll; got != want {
+			t.Errorf("%s: repeats all: %v", text, got)
+		}
+	}
+}

@@ -489,6 +489,7 @@ func TestImportErrors(t *testing.T) {
 		{Traffic{File: "t.*.et"}, pair(newTrace().node(1, etColl, nil, attr{"comm_type": 1, "comm_size": 9}), newTrace().node(1, etColl, nil, attr{"comm_type": 1, "comm_size": 9})), "t.0.et: message 1, node 1: comm_type REDUCE, which has a root that traces do not state: want ALL_REDUCE"},
 		{Traffic{File: "t.*.et"}, pair(newTrace().node(1, etColl, nil, attr{"comm_type": 0, "comm_size": 9, "pg_name": "5"}), valid), `t.0.et: message 1, node 1: pg_name "5": neither comm-groups nor the trace has this group`},
 		{Traffic{File: "t.*.et", CommGroups: "g.json"}, map[string]string{"t.0.et": trace(newTrace().node(1, etColl, nil, attr{"comm_type": 0, "comm_size": 9, "pg_name": "5"})), "g.json": `{"5": [0, 4]}`}, `t.0.et: message 1, node 1: pg_name "5": rank 4 of the group: want different ranks, 0 to 0`},
+		{Traffic{File: "t.*.et", CommGroups: "g.json"}, map[string]string{"t.0.et": trace(newTrace().node(1, etColl, nil, attr{"comm_type": 0, "comm_size": 9, "pg_name": "5"})), "g.json": `{"5": [0, 1]}`}, `t.0.et: message 1, node 1: pg_name "5": rank 1 of the group: want different ranks, 0 to 0`},
 		{Traffic{File: "t.*.et", CommGroups: "g.json"}, map[string]string{"t.0.et": trace(valid), "g.json": `[1]`}, "g.json: json: cannot unmarshal array"},
 		{Traffic{File: "t.*.et"}, map[string]string{"t.0.et": trace(newTrace().node(1, etComp, nil, nil))}, "t.*.et: the traces of 1 ranks send nothing"},
 		{Traffic{File: "t.*.et", Order: "random"}, nil, `groups, order and compute: the file "t.*.et" determines them`},
