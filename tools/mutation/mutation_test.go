@@ -171,3 +171,21 @@ func TestFails(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// Cheap tests run before expensive ones, whether they are subtests or not.
+func TestRunsInOrder(t *testing.T) {
+	tests := []testTime{
+		{Name: "TestLong", CPU: 200 * time.Second}, {Name: "TestB", CPU: 2 * time.Second}, {Name: "TestC", CPU: time.Second},
+		{Name: "TestS/one", CPU: 4 * time.Second}, {Name: "TestS/two", CPU: 20 * time.Second}, {Name: "TestOther", CPU: time.Second},
+		{Name: "TestD", CPU: 8 * time.Second}, {Name: "TestUnfit", CPU: time.Second},
+	}
+	p := &profile{Tests: tests, Lines: map[string][]executed{"a.go": {{From: 3, To: 5, Tests: []int{0, 1, 2, 3, 4, 6, 7}}, {From: 9, To: 9, Tests: []int{5}}}}}
+	var got []string
+	for _, r := range p.runs(&mutant{file: "a.go", reached: 4}, func(name string) bool { return name != "TestUnfit" }) {
+		got = append(got, fmt.Sprintf("%s %v", r.pattern(), r.cpu))
+	}
+	want := []string{"^(TestC|TestB)$ 3s", "^TestS$/^(one)$ 4s", "^(TestD)$ 8s", "^TestS$/^(two)$ 20s", "^(TestLong)$ 3m20s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

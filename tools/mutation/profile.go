@@ -57,6 +57,10 @@ func (r testRun) pattern() string {
 	return "^" + r.parent + "$/^(" + strings.Join(names, "|") + ")$"
 }
 
+// runTime is the CPU time above which a run is split. Cheap tests then run first, and an
+// expensive test, which the limit may exclude, excludes no cheap one.
+const runTime = 10 * time.Second
+
 // runs returns the runs of the tests that execute a mutant, the cheapest first.
 func (p *profile) runs(m *mutant, fit func(name string) bool) []testRun {
 	tests := map[int]bool{}
@@ -72,8 +76,10 @@ func (p *profile) runs(m *mutant, fit func(name string) bool) []testRun {
 			}
 		}
 	}
-	byParent := map[string]*testRun{}
-	for _, i := range slices.Sorted(maps.Keys(tests)) {
+	byCPU := func(i, j int) int { return cmp.Or(cmp.Compare(p.Tests[i].CPU, p.Tests[j].CPU), cmp.Compare(i, j)) }
+	last := map[string]*testRun{} // by parent
+	var all []*testRun
+	for _, i := range slices.SortedFunc(maps.Keys(tests), byCPU) {
 		name := p.Tests[i].Name
 		if !fit(name) {
 			continue
@@ -82,19 +88,20 @@ func (p *profile) runs(m *mutant, fit func(name string) bool) []testRun {
 		if !sub {
 			parent = ""
 		}
-		if byParent[parent] == nil {
-			byParent[parent] = &testRun{parent: parent}
+		r := last[parent]
+		if r == nil || r.cpu+p.Tests[i].CPU > runTime {
+			r = &testRun{parent: parent}
+			last[parent], all = r, append(all, r)
 		}
-		r := byParent[parent]
 		r.names = append(r.names, name)
 		r.took += p.Tests[i].Took
 		r.cpu += p.Tests[i].CPU
 	}
 	var list []testRun
-	for _, r := range byParent {
+	for _, r := range all {
 		list = append(list, *r)
 	}
-	slices.SortFunc(list, func(a, b testRun) int { return cmp.Compare(a.cpu, b.cpu) })
+	slices.SortStableFunc(list, func(a, b testRun) int { return cmp.Compare(a.cpu, b.cpu) })
 	return list
 }
 
