@@ -249,3 +249,17 @@ func TestComparable(t *testing.T) {
 		}
 	}
 }
+
+// Values of plots have six digits.
+func TestRound(t *testing.T) {
+	for v, want := range map[float64]float64{
+		0: 0, 1.23456749: 1.23457, -1.23456749: -1.23457, 999999.6: 1000000, 123456789: 123457000, 0.000123456789: 0.000123457, 1: 1, math.Inf(1): math.Inf(1),
+	} {
+		if got := round(v); got != want && !near(got, want) {
+			t.Errorf("%g becomes %g, want %g", v, got, want)
+		}
+	}
+	if got := round(math.NaN()); !math.IsNaN(got) {
+		t.Errorf("NaN becomes %g", got)
+	}
+}

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"os"
@@ -106,6 +107,30 @@ func TestWatch(t *testing.T) {
 	}
 	if want := []time.Duration{time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond}; !slices.Equal(at, want) {
 		t.Errorf("looked at %v", at)
+	}
+}
+
+// The end of a recording is a snapshot if the run has collectives and no snapshot has
+// failed.
+func TestLastSnapshot(t *testing.T) {
+	s := idleSampler(t, "")
+	full := errors.New("disk full")
+	progress := func() *CollectiveProgress { return nil }
+	for _, c := range []struct {
+		progress func() *CollectiveProgress
+		before   error // of earlier snapshots
+		at       error // of the last one
+		taken    int
+	}{{nil, nil, nil, 0}, {progress, nil, nil, 1}, {progress, nil, full, 1}, {progress, full, nil, 0}, {nil, full, nil, 0}} {
+		taken := 0
+		l := &looking{view: &View{Net: s.r.net, Progress: c.progress}, failed: c.before, each: func([]*inspect.Snapshot) error {
+			taken++
+			return c.at
+		}}
+		want := cmp.Or(c.before, c.at)
+		if err := l.End(); taken != c.taken || err != want {
+			t.Errorf("%+v: %d snapshots, %v; want %d, %v", c, taken, err, c.taken, want)
+		}
 	}
 }
 

@@ -154,6 +154,22 @@ func TestWhole(t *testing.T) {
 	}
 }
 
+// A case of an experiment with IPv6 uses IPv6, and so does a case with its own key ipv6.
+func TestIPv6OfCases(t *testing.T) {
+	for text, want := range map[string][]bool{
+		"ipv6: true\ncases: [{name: a}, {name: b, ipv6: true}]": {true, true},
+		"cases: [{name: a}, {name: b, ipv6: true}]":             {false, true},
+	} {
+		x, err := Load("x.yaml", []byte("schemes: [ecmp]\n"+text), NoFiles, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := []bool{x.Cases[0].IPv6, x.Cases[1].IPv6}; !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
 // The last flow begins with the traffic's list, its times or its end, and else with the
 // experiment.
 func TestLastStart(t *testing.T) {
