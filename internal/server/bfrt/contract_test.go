@@ -463,6 +463,15 @@ func TestSetsOfNodes(t *testing.T) {
 			"$MULTICAST_ECMP_ID", []uint32{set}, "$MULTICAST_ECMP_L1_XID_VALID", []bool{false}, "$MULTICAST_ECMP_L1_XID", []uint32{0})))
 	}
 	r.refused("a set that is missing", group(2), codes.NotFound, "there is no set of nodes 2")
+	// Without exclusions a set is in the group too.
+	bare := r.entry("$pre.mgid", r.key("$pre.mgid", 4), r.data("$pre.mgid", "", "$MULTICAST_NODE_ID", []uint32{}, "$MULTICAST_NODE_L1_XID_VALID", []bool{}, "$MULTICAST_NODE_L1_XID", []uint32{}, "$MULTICAST_ECMP_ID", []uint32{1}))
+	r.must(r.write(everywhere, update(ins, bare)))
+	r.set(ins, "In.dmac", r.key("In.dmac", 8), r.data("In.dmac", "copies", "group", 4))
+	r.send(2, frame(8, 1, 5))
+	select {
+	case <-r.ports[1].sent:
+	case <-r.ports[130].sent:
+	}
 	r.must(r.write(everywhere, group(1)))
 	r.set(ins, "In.dmac", r.key("In.dmac", 7), r.data("In.dmac", "copies", "group", 3))
 	r.send(2, frame(7, 1, 5))

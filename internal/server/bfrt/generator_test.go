@@ -168,6 +168,11 @@ func TestOneShotTofino2(t *testing.T) {
 	if all, one := r.made(everywhere, 11), r.made(pipe(1), 11); all != [3]uint64{2, 4, 8} || one != [3]uint64{1, 2, 4} {
 		t.Errorf("the counters of all pipes are %d, of pipe 1 %d", all, one)
 	}
+	r.sends(3)
+	r.must(r.app(pipe(0), 2, "trigger_timer_one_shot", "timer_nanosec", 1000, "pkt_len", 1, "pkt_buffer_offset", 32, "assigned_chnl_id", 3, "app_enable", true))
+	if got, want := r.arrivals(1)[0], "0003 020000000000 a0"; got != want {
+		t.Errorf("of channel 3: %s, want %s", got, want)
+	}
 	r.must(r.app(pipe(0), 15, "trigger_timer_one_shot", "timer_nanosec", 1000, "pkt_len", 1, "pkt_buffer_offset", 32, "pipe_local_source_port", 9,
 		"assigned_chnl_id", 6, "app_enable", true))
 	if got, want := r.arrivals(1)[0], "0009 0f0000000000 a0"; got != want {

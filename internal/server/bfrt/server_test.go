@@ -611,6 +611,32 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
+// A switch that loads other programs ends the streams of the clients of the former ones.
+func TestLoadEndsClients(t *testing.T) {
+	r := newRig(t)
+	old, heard := r.stream, r.heard
+	r.subscribe(2, &wire.Subscribe_Notifications{}) // not bound
+	program, err := entries.program()
+	r.must(err)
+	r.must(r.s.Load(program))
+	for ended := false; !ended; {
+		select {
+		case _, more := <-heard:
+			ended = !more
+		case <-time.After(patience):
+			t.Fatal("the stream of the former program's client goes on")
+		}
+	}
+	if _, err := old.Recv(); status.Code(err) != codes.Canceled || !strings.Contains(err.Error(), "program chip has been replaced") {
+		t.Errorf("the stream ended with %v", err)
+	}
+	r.must(r.bind(2, program.Name))
+	r.client = 2
+	if n := r.size("In.routes"); n != 0 {
+		t.Errorf("%d routes in the new program", n)
+	}
+}
+
 // The meters of a table's entries add bytes to packets too, and a refused batch restores the
 // previous number.
 func TestAdjustedEntryMeters(t *testing.T) {
