@@ -35,6 +35,8 @@ type siege struct {
 	near bool                    // the reader of the page uses the attackers' address
 	// convoy measures packets instead of writes.
 	convoy bool
+	// memory is the limit of the short form in MiB if it is not 200.
+	memory int64
 }
 
 func allSieges() []siege {
