@@ -92,7 +92,7 @@ func TestQueueDefaultsReachNewPorts(t *testing.T) {
 // Egress sees the number of packets before and behind a packet, per priority.
 func TestQueueDepthMetadata(t *testing.T) {
 	e, s := misc(t, Options{Priorities: 2})
-	must(t, s.ValueSets().Set("P.known", [][]byte{{7}}))
+	must(t, s.ValueSets().Set("P.known", members(7)))
 	e.Queues(func(q *Queues) { must(t, q.SetRate(1, -1, 10)) })
 	var got []uint16
 	collect := func(out []Out) {

@@ -29,9 +29,17 @@ func send(t *testing.T, e *Engine, now time.Duration, what, member byte, flow ui
 	return 0, nil
 }
 
+// members returns members of a value set without masks.
+func members(values ...byte) (list []SetMember) {
+	for _, v := range values {
+		list = append(list, SetMember{Value: []byte{v}})
+	}
+	return list
+}
+
 func misc(t *testing.T, o Options) (*Engine, *Switch) {
 	s := load(t, "misc", o)
-	must(t, s.ValueSets().Set("P.known", [][]byte{{1}, {2}, {3}, {4}}))
+	must(t, s.ValueSets().Set("P.known", members(1, 2, 3, 4)))
 	return NewEngine(s), s
 }
 
@@ -232,7 +240,7 @@ func TestCounters(t *testing.T) {
 
 func TestMeterColours(t *testing.T) {
 	e, s := misc(t, Options{})
-	must(t, s.ValueSets().Set("P.known", [][]byte{{6}, {3}}))
+	must(t, s.ValueSets().Set("P.known", members(6, 3)))
 	wantErr(t, s.Meters().Set("I.limit", 2, []MeterRate{{PerMicrosecond: 1, Burst: 1}}), cell.ErrRates)
 	wantErr(t, s.Meters().Set("I.limit", 2, []MeterRate{{PerMicrosecond: 2, Burst: 1}, {PerMicrosecond: 1, Burst: 1}}), cell.ErrRates)
 	// Committed rate: one packet per second, burst of 2. Peak rate: two, burst
@@ -272,7 +280,7 @@ func TestMeterColours(t *testing.T) {
 // rates does nothing.
 func TestDefaultEntryCountsMisses(t *testing.T) {
 	e, s := misc(t, Options{})
-	must(t, s.ValueSets().Set("P.known", [][]byte{{6}, {3}}))
+	must(t, s.ValueSets().Set("P.known", members(6, 3)))
 	must(t, s.Tables().SetDefault("I.direct", act("I.marked", be(1, 2))))
 	send(t, e, time.Second, 3, 0, 1)
 	must(t, s.Meters().Set("I.entry_limit", int(DefaultEntry), []MeterRate{{PerMicrosecond: 0, Burst: 4}, {PerMicrosecond: 0, Burst: 8}}))
@@ -300,7 +308,7 @@ func TestDigestLogAssert(t *testing.T) {
 		Digest: func(d Digest) { digests = append(digests, fmt.Sprintf("%s %x", d.List, d.Data)) },
 		Log:    func(l string) { lines = append(lines, l) },
 	})
-	must(t, s.ValueSets().Set("P.known", [][]byte{{4}, {5}}))
+	must(t, s.ValueSets().Set("P.known", members(4, 5)))
 	wantPort(t, e, 4, 0, 0xfabc, 1)
 	wantPort(t, e, 5, 0, 1, 1)
 	wantPort(t, e, 5, 0, 0, -1)
@@ -338,7 +346,7 @@ func TestIdleEntries(t *testing.T) {
 func TestValueSet(t *testing.T) {
 	e, s := misc(t, Options{})
 	wantPort(t, e, 9, 9, 0, -1)
-	must(t, s.ValueSets().Set("P.known", [][]byte{{9}, {9}}))
+	must(t, s.ValueSets().Set("P.known", members(9, 9)))
 	wantPort(t, e, 9, 9, 0, 9)
 	if m, _ := s.ValueSets().Get("P.known"); len(m) != 1 {
 		t.Errorf("members %v", m)
@@ -351,10 +359,10 @@ func TestValueSet(t *testing.T) {
 	if m, err := s.ValueSets().Get("P.known"); err != nil || fmt.Sprint(m) != "[{[9] []} {[32] [240]}]" {
 		t.Errorf("members %v, %v", m, err)
 	}
-	if s.ValueSets().Edit("P.known", func([]SetMember) []SetMember { return []SetMember{{Value: []byte{1}, Mask: []byte{1, 0}}} }) == nil {
+	if s.ValueSets().Set("P.known", []SetMember{{Value: []byte{1}, Mask: []byte{1, 0}}}) == nil {
 		t.Error("a mask too wide was accepted")
 	}
-	if s.ValueSets().Set("P.known", make([][]byte, 5)) == nil || s.ValueSets().Set("P.known", [][]byte{{1, 0}}) == nil {
+	if s.ValueSets().Set("P.known", make([]SetMember, 5)) == nil || s.ValueSets().Set("P.known", []SetMember{{Value: []byte{1, 0}}}) == nil {
 		t.Error("too many or too wide members were accepted")
 	}
 }

@@ -20,14 +20,9 @@ func (s *Switch) ValueSets() ValueSets { return ValueSets{s} }
 // padding. Mask has the bits that a key must have in common with Value; nil means all.
 type SetMember struct{ Value, Mask []byte }
 
-// Set replaces the members of a parser value set by values without masks.
-func (vs ValueSets) Set(name string, values [][]byte) error {
-	return vs.Edit(name, func([]SetMember) (members []SetMember) {
-		for _, v := range values {
-			members = append(members, SetMember{Value: v})
-		}
-		return members
-	})
+// Set replaces the members of a parser value set.
+func (vs ValueSets) Set(name string, members []SetMember) error {
+	return vs.Edit(name, func([]SetMember) []SetMember { return members })
 }
 
 // Edit replaces the members of a parser value set by the result of
@@ -39,7 +34,7 @@ func (vs ValueSets) Edit(name string, edit func(members []SetMember) []SetMember
 	if v == nil {
 		return fmt.Errorf("unknown value set %q", name)
 	}
-	members := edit(membersOf(v.List(), v.Width))
+	members := edit(membersOf(v.Members, v.Width))
 	most := cmp.Or(v.MaxSize, program.MaxValues)
 	if len(members) > most {
 		return fmt.Errorf("value set %s takes %d members, not %d", name, most, len(members))
@@ -72,7 +67,7 @@ func (vs ValueSets) Get(name string) ([]SetMember, error) {
 	if v == nil {
 		return nil, fmt.Errorf("unknown value set %q", name)
 	}
-	return membersOf(v.List(), v.Width), nil
+	return membersOf(v.Members, v.Width), nil
 }
 
 // membersOf returns members with values and masks of full width.

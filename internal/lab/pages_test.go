@@ -85,7 +85,7 @@ func TestDigits(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", c.e, got, c.want)
 		}
 	}
-	for v, want := range map[float64]string{0: "0", 7: "7", 999: "999", 1000: "1,000", 1234: "1,230", 98765: "98,800", 1235678: "1,240,000", 12.4: "12"} {
+	for v, want := range map[float64]string{0: "0", 7: "7", 999: "999", 1000: "1,000", 1234: "1,230", 98765: "98,800", 1234567: "1,230,000", 1235678: "1,240,000", 12.4: "12"} {
 		if got := thousands(v); got != want {
 			t.Errorf("%v: %s, want %s", v, got, want)
 		}

@@ -166,7 +166,7 @@ func (e *engine) configure(p *source.Program) (err error) {
 		for _, m := range v.Members {
 			list = append(list, dataplane.SetMember{Value: m.Value.Bytes(), Mask: m.Mask.Bytes()})
 		}
-		err = errors.Join(err, e.sw.ValueSets().Edit(p.Parser.Name+"."+v.Name, func([]dataplane.SetMember) []dataplane.SetMember { return list }))
+		err = errors.Join(err, e.sw.ValueSets().Set(p.Parser.Name+"."+v.Name, list))
 	}
 	for id, port := range p.Sessions {
 		err = errors.Join(err, e.sw.Mirrors().Set(id, dataplane.MirrorSession{Port: port, HasPort: true}))
@@ -216,7 +216,7 @@ func (e *engine) entry(t *source.Table, x *source.Entry) dataplane.Entry {
 			m.High = number(c.High)
 		case "optional":
 			// Like p4c, the compiler turns optional fields into ternary ones.
-			m.Mask = number(ones(k.Bits().Width))
+			m.Mask = number(source.Ones(k.Bits().Width))
 			if c.Any {
 				m.Value, m.Mask = []byte{0}, []byte{0}
 			}
@@ -232,10 +232,6 @@ func call(control string, t *source.Table, do source.Invoke) dataplane.ActionCal
 		a.Params = append(a.Params, number(v))
 	}
 	return a
-}
-
-func ones(width int) *big.Int {
-	return new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(width)), big.NewInt(1))
 }
 
 // number returns a number as bytes, at least one.

@@ -77,8 +77,8 @@ func (p *profile) runs(m *mutant, fit func(name string) bool) []testRun {
 		}
 	}
 	byCPU := func(i, j int) int { return cmp.Or(cmp.Compare(p.Tests[i].CPU, p.Tests[j].CPU), cmp.Compare(i, j)) }
-	last := map[string]*testRun{} // by parent
-	var all []*testRun
+	var list []testRun
+	last := map[string]int{} // by parent: the index of its last run
 	for _, i := range slices.SortedFunc(maps.Keys(tests), byCPU) {
 		name := p.Tests[i].Name
 		if !fit(name) {
@@ -88,18 +88,15 @@ func (p *profile) runs(m *mutant, fit func(name string) bool) []testRun {
 		if !sub {
 			parent = ""
 		}
-		r := last[parent]
-		if r == nil || r.cpu+p.Tests[i].CPU > runTime {
-			r = &testRun{parent: parent}
-			last[parent], all = r, append(all, r)
+		at, ok := last[parent]
+		if !ok || list[at].cpu+p.Tests[i].CPU > runTime {
+			at = len(list)
+			last[parent], list = at, append(list, testRun{parent: parent})
 		}
+		r := &list[at]
 		r.names = append(r.names, name)
 		r.took += p.Tests[i].Took
 		r.cpu += p.Tests[i].CPU
-	}
-	var list []testRun
-	for _, r := range all {
-		list = append(list, *r)
 	}
 	slices.SortStableFunc(list, func(a, b testRun) int { return cmp.Compare(a.cpu, b.cpu) })
 	return list

@@ -206,7 +206,7 @@ type valueSet struct {
 	name    string
 	Width   int // width of a member without padding
 	MaxSize int // 0: no limit
-	members []Member
+	Members []Member
 	cases   []*caseSet
 }
 
@@ -243,7 +243,7 @@ const MaxValues = 1 << 16
 
 // Set replaces the members.
 func (v *valueSet) Set(members []Member) {
-	v.members = members
+	v.Members = members
 	for _, c := range v.cases {
 		c.list = nil
 		for _, m := range members {
@@ -268,6 +268,3 @@ func (c *caseSet) padded(n *big.Int) []uint64 {
 	}
 	return num.OfBig(padded, len(c.mask))
 }
-
-// List returns the members.
-func (v *valueSet) List() []Member { return v.members }

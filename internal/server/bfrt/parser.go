@@ -111,7 +111,7 @@ func (t *valueSet) put(pipe int, rows map[string]*wire.TableKey) error {
 	for id := range rows {
 		list = append(list, dataplane.SetMember{Value: []byte(id[:len(id)/2]), Mask: []byte(id[len(id)/2:])})
 	}
-	if err := t.sw(pipe).ValueSets().Edit(t.name, func([]dataplane.SetMember) []dataplane.SetMember { return list }); err != nil {
+	if err := t.sw(pipe).ValueSets().Set(t.name, list); err != nil {
 		return err
 	}
 	t.rows[pipe] = rows

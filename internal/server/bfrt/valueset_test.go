@@ -81,7 +81,7 @@ func TestMaskedMembers(t *testing.T) {
 			}
 		}
 	}
-	masked, whole, any := r.match(table, "f1", "1200&ff00"), r.match(table, "f1", "1200&ffff"), &wire.TableKey{}
+	masked, whole, anything := r.match(table, "f1", "1200&ff00"), r.match(table, "f1", "1200&ffff"), &wire.TableKey{}
 	learned("without members")
 	r.set(ins, table, masked, nil)
 	learned("with a mask", 0x1234, 0x1277)
@@ -92,7 +92,7 @@ func TestMaskedMembers(t *testing.T) {
 	}
 	r.set(del, table, masked, nil)
 	learned("with another mask")
-	r.set(ins, table, any, nil)
+	r.set(ins, table, anything, nil)
 	learned("with any value", 0x1234, 0x1277, 0x1334, 0x8000)
 	r.refused("a short mask", update(ins, r.entry(table, r.match(table, "f1", "1200&ff"), nil)), codes.InvalidArgument, "has 1 bytes, want 2")
 	r.refused("a range", update(ins, r.entry(table, r.match(table, "f1", "1200..12ff"), nil)), codes.InvalidArgument, "wants a value and a mask")

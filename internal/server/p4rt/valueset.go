@@ -1,8 +1,6 @@
 package p4rt
 
 import (
-	"math/big"
-
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
@@ -26,7 +24,7 @@ func (p *pipeline) writeValueSet(j *journal, typ p4v1.Update_Type, m *p4v1.Value
 	if err != nil {
 		return prefixed(err, "value set %s", v.name)
 	}
-	if err := p.sw.ValueSets().Edit(v.name, func([]dataplane.SetMember) []dataplane.SetMember { return members }); err != nil {
+	if err := p.sw.ValueSets().Set(v.name, members); err != nil {
 		return recode(err, codes.InvalidArgument)
 	}
 	before := &p4v1.ValueSetEntry{ValueSetId: m.GetValueSetId(), Members: p.valueSets[m.GetValueSetId()]}
@@ -80,8 +78,7 @@ func (v *valueSetInfo) member(k key, width int) dataplane.SetMember {
 		mask := ones(f.width)
 		switch f.match {
 		case configv1.MatchField_LPM:
-			clear := num.Most(f.width - k.match[i].PrefixLen)
-			mask = new(big.Int).Sub(num.Most(f.width), clear).Bytes()
+			num.ClearLow(mask, f.width-k.match[i].PrefixLen)
 		case configv1.MatchField_TERNARY, configv1.MatchField_OPTIONAL:
 			mask = k.match[i].Mask
 		}

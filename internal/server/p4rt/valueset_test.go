@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
@@ -104,6 +105,8 @@ func TestMaskedValueSets(t *testing.T) {
 			if c.in {
 				t.Errorf("%s: not in the set", c.name)
 			}
+		case <-time.After(patience):
+			t.Fatalf("%s: no packet left", c.name)
 		}
 	}
 	s.wantWrite(codes.AlreadyExists, update(mod, set("members", masked, masked)))

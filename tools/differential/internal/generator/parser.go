@@ -206,9 +206,7 @@ func (g *generator) valueSet(s *source.State, next func() string) {
 	t := source.Bits{Width: 8}
 	s.On = []*source.Expr{source.Select(g.headers.in, 0)}
 	if g.one(3) {
-		for t = g.bitsType(); t.Signed; {
-			t = g.bitsType()
-		}
+		t.Width = g.bitsType().Width
 		s.On = []*source.Expr{g.bits(t, 2)}
 	}
 	v := &source.ValueSet{Name: g.name("vs"), Type: t, Size: 4}
@@ -216,7 +214,7 @@ func (g *generator) valueSet(s *source.State, next func() string) {
 	for range g.r.IntN(4) {
 		m := source.Keyset{Value: g.number(t.Width), Mask: g.number(t.Width)}
 		if g.one(2) {
-			m.Mask = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(t.Width)), big.NewInt(1))
+			m.Mask = source.Ones(t.Width)
 		}
 		v.Members = append(v.Members, m)
 	}

@@ -246,11 +246,10 @@ func (g *generator) target(t *source.Table) source.Invoke {
 // match returns a condition on a key. It uses few bits, so that hits are likely.
 func (g *generator) match(k source.Key) source.Match {
 	w := k.Bits().Width
-	v := g.number(w)
+	v, ones := g.number(w), source.Ones(w)
 	if k.Mask != nil && !g.one(4) {
 		v.And(v, k.Mask)
 	}
-	ones := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(w)), big.NewInt(1))
 	c := source.Match{Value: v}
 	switch k.Kind {
 	case "lpm":

@@ -316,7 +316,7 @@ func Slice(x *Expr, high, low int) *Expr {
 	e.ref = func(m *Machine) ref {
 		r := x.ref(m)
 		return ref{func() Value { return cut(r.get()) }, func(v Value) {
-			mask := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), uint(t.Width)), big.NewInt(1))
+			mask := Ones(t.Width)
 			mask.Lsh(mask, uint(low))
 			w := new(big.Int).AndNot(unsigned(from, num(r.get())), mask)
 			r.set(wrap(from, w.Or(w, new(big.Int).Lsh(num(v), uint(low)))))

@@ -214,8 +214,13 @@ func bounds(t Bits) (low, high *big.Int) {
 		low = new(big.Int).Neg(high)
 		return low, high.Sub(high, one)
 	}
-	high = new(big.Int).Lsh(one, uint(t.Width))
-	return new(big.Int), high.Sub(high, one)
+	return new(big.Int), Ones(t.Width)
+}
+
+// Ones returns the largest number of a width.
+func Ones(width int) *big.Int {
+	v := new(big.Int).Lsh(big.NewInt(1), uint(width))
+	return v.Sub(v, big.NewInt(1))
 }
 
 // unsigned returns the bits of a number of t as a non-negative number.
