@@ -121,6 +121,37 @@ func TestOneShot(t *testing.T) {
 	}
 }
 
+// A port whose generator is off sends nothing, and the ports of the other pipes still do.
+func TestGeneratorOff(t *testing.T) {
+	r := newProgramRig(t, generating, gate.Limits{})
+	r.buffer(0, 2)
+	r.sends(68, 69, 196)
+	enable := func(port uint64, on bool) {
+		t.Helper()
+		r.must(r.write(everywhere, update(mod, r.entry("pktgen.port_cfg", r.key("pktgen.port_cfg", port), r.data("pktgen.port_cfg", "", "pktgen_enable", on)))))
+	}
+	enable(68, false)
+	enable(69, false)
+	start := func() {
+		t.Helper()
+		r.must(r.app(everywhere, 2, "", "app_enable", false))
+		r.must(r.app(everywhere, 2, "trigger_timer_one_shot", "timer_nanosec", 1000, "pkt_len", 2, "pkt_buffer_offset", 0,
+			"batch_count_cfg", 0, "packets_per_batch_cfg", 0, "app_enable", true))
+	}
+	start()
+	if got := r.arrivals(1)[0]; got != "00c4 0a0000000000 a0a1" {
+		t.Errorf("packet %q, want one of pipe 1", got)
+	}
+	if n := r.made(pipe(0), 2); n[2] != 0 {
+		t.Errorf("pipe 0 made %d packets without a port that sends", n[2])
+	}
+	enable(69, true)
+	start()
+	if got := r.arrivals(2); !strings.HasSuffix(got[0], " 020000000000 a0a1") || got[1] != "00c4 0a0000000000 a0a1" {
+		t.Errorf("packets %q, want one of each pipe", got)
+	}
+}
+
 // After a new program, the applications of the old one have ended, and new ones start.
 func TestGeneratorOfNextProgram(t *testing.T) {
 	r := newProgramRig(t, generating, gate.Limits{})

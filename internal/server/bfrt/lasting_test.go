@@ -88,10 +88,14 @@ func TestHitStatesUndone(t *testing.T) {
 		key := r.key(table, dst)
 		r.set(ins, table, key, r.data(table, "send", "port", 2, "$ENTRY_HIT_STATE", state))
 		for _, other := range []string{"ENTRY_IDLE", "ENTRY_ACTIVE"} {
-			r.undone(update(mod, r.entry(table, key, r.data(table, "", "$ENTRY_HIT_STATE", other))))
-			r.undone(update(del, r.entry(table, key, nil)))
-			if got := r.field(table, r.get(everywhere, table, key), "$ENTRY_HIT_STATE").GetStrVal(); got != state {
-				t.Errorf("%s, want %s", got, state)
+			for _, u := range []*wire.Update{
+				update(mod, r.entry(table, key, r.data(table, "", "$ENTRY_HIT_STATE", other))),
+				update(del, r.entry(table, key, nil)),
+			} {
+				r.undone(u)
+				if got := r.field(table, r.get(everywhere, table, key), "$ENTRY_HIT_STATE").GetStrVal(); got != state {
+					t.Errorf("%v: %s, want %s", u.GetType(), got, state)
+				}
 			}
 		}
 	}

@@ -229,3 +229,48 @@ func TestWalkPauses(t *testing.T) {
 		t.Errorf("pauses after %v of %d entries", at, told)
 	}
 }
+
+// Changes of a group, undone ones too, leave the entries that refer to it with that group.
+func TestEntriesOfChangedGroups(t *testing.T) {
+	r := newRig(t)
+	const table = "In.groups"
+	r.set(ins, "In.dmac", r.key("In.dmac", 7), r.data("In.dmac", "copies", "group", 0))
+	members := func(list ...uint32) *wire.TableData {
+		active := make([]bool, len(list))
+		for i := range active {
+			active[i] = true
+		}
+		return r.data(table, "", "$ACTION_MEMBER_ID", list, "$ACTION_MEMBER_STATUS", active)
+	}
+	for member, port := range map[uint64]int{3: 1, 4: 2, 5: 130} {
+		r.set(ins, "In.members", r.key("In.members", member), r.data("In.members", "spread_to", "port", port))
+	}
+	for id := range uint64(3) {
+		r.set(ins, table, r.key(table, id+8), members(3))
+		r.set(ins, "In.choose", r.key("In.choose", id), r.data("In.choose", "", "$SELECTOR_GROUP_ID", int(id)+8))
+	}
+	for id, member := range map[uint64]uint32{9: 4, 10: 5} {
+		r.set(mod, table, r.key(table, id), members(member))
+		r.undone(update(mod, r.entry(table, r.key(table, id), members(3))))
+	}
+	for id, port := range []uint32{1, 2, 130} {
+		if got := r.values("In.choose", r.get(everywhere, "In.choose", r.key("In.choose", uint64(id))), "$SELECTOR_GROUP_ID"); !slices.Equal(got, []uint64{uint64(id) + 8}) {
+			t.Errorf("entry %d has the group %d, want %d", id, got, id+8)
+		}
+		r.send(130, frame(7, 5, uint64(id)))
+		r.leaves(port)
+	}
+}
+
+// A digest names the pipe whose packets it reports.
+func TestPipeOfDigest(t *testing.T) {
+	r := newRig(t)
+	r.set(ins, "In.acl", r.match("In.acl", "port_class", "=00"), r.data("In.acl", "learn"))
+	r.set(ins, "In.acl", r.match("In.acl", "port_class", "=01"), r.data("In.acl", "learn"))
+	for _, c := range []struct{ port, pipe uint32 }{{130, 1}, {2, 0}, {130, 1}} {
+		r.send(c.port, frame(7, 5, 0))
+		if d := r.hear().GetDigest(); len(d.GetData()) != 1 || d.GetTarget().GetPipeId() != c.pipe {
+			t.Errorf("port %d: the digest is %v, want one of pipe %d", c.port, d, c.pipe)
+		}
+	}
+}

@@ -221,7 +221,7 @@ func (m *makers) make(t *bfrt.Table) (object, error) {
 			if _, _, err := m.anySwitch().Filters().Info(name); err != nil {
 				return nil, err
 			}
-			return ratesTable(base, spec.apply, spec.reset), nil // as in the SDE, a read omits filters that were never set
+			return ratesTable(base, spec.apply, spec.reset), nil
 		}
 	case "ParserValueSet":
 		o := &valueSet{table: base, name: name, scope: wholeScope(p), rows: make([]map[string]*wire.TableKey, len(m.switches))}

@@ -98,6 +98,35 @@ func TestMaskedMembers(t *testing.T) {
 	r.refused("a range", update(ins, r.entry(table, r.match(table, "f1", "1200..12ff"), nil)), codes.InvalidArgument, "wants a value and a mask")
 }
 
+// A deletion without key deletes all members, in the pipes of its target. An insertion
+// needs a key.
+func TestAllMembersDeleted(t *testing.T) {
+	r := newRig(t)
+	const table = "InPrs.kinds"
+	r.scoped(table, 0)
+	for n := range uint32(4) {
+		for _, kind := range []uint64{1, 2} {
+			r.must(r.write(pipe(n), update(ins, r.entry(table, r.key(table, kind), nil))))
+		}
+	}
+	members := func(want ...int) {
+		t.Helper()
+		for n, want := range want {
+			list, err := r.read(pipe(uint32(n)), r.entry(table, nil, nil))
+			r.must(err)
+			if len(list) != want {
+				t.Errorf("pipe %d has %d members, want %d", n, len(list), want)
+			}
+		}
+	}
+	r.refused("a member without key", update(ins, r.entry(table, nil, nil)), codes.InvalidArgument, "the entry has neither key nor handle")
+	members(2, 2, 2, 2)
+	r.must(r.write(pipe(1), update(del, r.entry(table, nil, nil))))
+	members(2, 0, 2, 2)
+	r.set(del, table, nil, nil)
+	members(0, 0, 0, 0)
+}
+
 // list reads all entries of a table.
 func (r *rig) list(table string) []*wire.TableEntry {
 	r.t.Helper()
