@@ -209,7 +209,7 @@ func (b *batch) update(target *wire.TargetDevice, u *wire.Update) error {
 			if err := possible(u.GetType(), e); err != nil {
 				return err
 			}
-			return o.write(r, u.GetType(), e)
+			return r.whole(o, u.GetType(), e)
 		})
 	case *wire.Entity_TableAttribute:
 		return b.about(x.TableAttribute.GetTableId(), target, nil, nil, func(r *request, o object) error {

@@ -108,6 +108,7 @@ func (s *Server) StreamChannel(stream wire.StreamServer) error {
 			select {
 			case came <- m:
 			case <-stream.Context().Done():
+				failed <- stream.Context().Err()
 				return
 			}
 		}

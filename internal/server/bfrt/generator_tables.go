@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
@@ -54,21 +53,11 @@ func (t *pipeTables) write(r *request, kind wire.Update_Type, e *wire.TableEntry
 	if err != nil {
 		return err
 	}
-	one, undo := *r, []func(){}
-	one.undo = &undo
 	for _, p := range list {
-		if err = p.write(&one, kind, e); err != nil && err != errModified {
-			for _, back := range slices.Backward(undo) { // all pipes or none
-				back()
-			}
+		if err = p.write(r, kind, e); err != nil && err != errModified {
 			return err
 		}
 	}
-	r.done(func() {
-		for _, back := range slices.Backward(undo) {
-			back()
-		}
-	})
 	return err
 }
 

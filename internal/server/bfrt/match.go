@@ -187,6 +187,13 @@ func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
 		d.keep(&before.Target)
 		d.complete()
 		saved, aged := t.attach.save(t, pipe, h), t.ageing.save(t, pipe, &before)
+		r.done(func() {
+			if h, err := t.sw(pipe).Tables().Find(t.name, at.match, at.priority); err == nil {
+				t.sw(pipe).Tables().Modify(t.name, h, before.Target)
+				t.attach.restore(t, pipe, h, saved)
+				aged(h)
+			}
+		})
 		if d.leads() {
 			target, err := t.target(d, pipe)
 			if err == nil {
@@ -210,13 +217,6 @@ func (t *matchTable) modify(r *request, at *place, e *wire.TableEntry) error {
 			t.sw(pipe).Tables().SetIdleTimeout(t.name, h, ttl, r.s.dev.Elapsed())
 			t.ageing.woken(pipe, h)
 		}
-		r.done(func() {
-			if h, err := t.sw(pipe).Tables().Find(t.name, at.match, at.priority); err == nil {
-				t.sw(pipe).Tables().Modify(t.name, h, before.Target)
-				t.attach.restore(t, pipe, h, saved)
-				aged(h)
-			}
-		})
 	}
 	return nil
 }
@@ -306,6 +306,14 @@ func (t *matchTable) writeDefault(r *request, pipes []int, kind wire.Update_Type
 	for i, pipe := range pipes {
 		before, ok, _ := t.sw(pipe).Tables().Default(t.name)
 		saved := t.attach.save(t, pipe, dataplane.DefaultEntry)
+		r.done(func() {
+			if ok {
+				t.sw(pipe).Tables().SetDefault(t.name, before)
+			} else {
+				t.sw(pipe).Tables().ResetDefault(t.name)
+			}
+			t.attach.restore(t, pipe, dataplane.DefaultEntry, saved)
+		})
 		if d.leads() {
 			target, err := t.target(d, pipe)
 			if err == nil {
@@ -318,14 +326,6 @@ func (t *matchTable) writeDefault(r *request, pipes []int, kind wire.Update_Type
 		if err := t.attach.set(t, pipe, dataplane.DefaultEntry, d, i == 0); err != nil {
 			return err
 		}
-		r.done(func() {
-			if ok {
-				t.sw(pipe).Tables().SetDefault(t.name, before)
-			} else {
-				t.sw(pipe).Tables().ResetDefault(t.name)
-			}
-			t.attach.restore(t, pipe, dataplane.DefaultEntry, saved)
-		})
 	}
 	return nil
 }

@@ -148,9 +148,6 @@ type makers struct {
 // makeTables creates the tables of the schema. It creates tables on which others
 // depend first: profiles, then groups.
 func (s *Server) makeTables(p *program, switches []*dataplane.Switch) error {
-	before := s.pipes
-	s.pipes = switches // the functions that create tables read them from s
-	defer func() { s.pipes = before }()
 	m := &makers{s, p, switches}
 	rank := func(t *bfrt.Table) int {
 		switch t.Type {

@@ -137,12 +137,18 @@ func newLimitedRig(t testing.TB, limits gate.Limits) *rig { return newProgramRig
 
 func newProgramRig(t testing.TB, p *testProgram, limits gate.Limits) *rig {
 	t.Helper()
+	return newRigIn(t, p, limits, nil)
+}
+
+// newRigIn returns a rig in the virtual time of a simulator, or in real time if it is nil.
+func newRigIn(t testing.TB, p *testProgram, limits gate.Limits, sim p4rt.Simulator) *rig {
+	t.Helper()
 	program, err := p.program()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, ports: map[uint32]*testPort{}, client: 1, faults: &faults{t: t}}
-	r.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{Depth: 1 << 12, CPUPort: 64, CPUIsPort: true, Load: func(b []byte, o dataplane.Options) (*dataplane.Switch, error) {
+	r.dev, err = p4rt.NewDevice(p4rt.DeviceOptions{Depth: 1 << 12, CPUPort: 64, CPUIsPort: true, Simulator: sim, Load: func(b []byte, o dataplane.Options) (*dataplane.Switch, error) {
 		c, err := p.config()
 		if !bytes.Equal(b, program.Binary) {
 			c, err = bmv2.Load(b)

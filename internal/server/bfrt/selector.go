@@ -90,8 +90,6 @@ func (t *selector) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 		return err
 	}
 	switch {
-	case kind == wire.Update_INSERT && g != nil:
-		return failf(alreadyExists, "group %d already exists", id)
 	case kind == wire.Update_INSERT, kind == wire.Update_INSERT_OR_MODIFY && g == nil:
 		return t.insert(r, pipes, id, d)
 	case g == nil:
@@ -124,6 +122,11 @@ func (t *selector) write(r *request, kind wire.Update_Type, e *wire.TableEntry) 
 }
 
 func (t *selector) insert(r *request, pipes []int, id uint32, d *groupData) error {
+	for _, pipe := range pipes {
+		if t.groups[pipe][id] != nil {
+			return failf(alreadyExists, "group %d already exists", id)
+		}
+	}
 	g := &selectGroup{members: d.members, active: d.active, offset: d.offset, whole: len(pipes) == len(t.program.pipes)}
 	if t.size != nil && t.size.preset != nil {
 		g.size = uint32(uintOf(t.size.preset.GetStream()))
@@ -135,10 +138,10 @@ func (t *selector) insert(r *request, pipes []int, id uint32, d *groupData) erro
 		return err
 	}
 	for _, pipe := range pipes {
+		r.done(func() { t.drop(pipe, id) })
 		if err := t.add(pipe, id, g); err != nil {
 			return err
 		}
-		r.done(func() { t.drop(pipe, id) })
 	}
 	t.tell(id, nil, g)
 	return nil
@@ -181,7 +184,11 @@ func (t *selector) add(pipe int, id uint32, g *selectGroup) error {
 }
 
 func (t *selector) drop(pipe int, id uint32) error {
-	err := t.sw(pipe).Profiles().DeleteGroup(t.profile.name, t.groups[pipe][id].handle)
+	g := t.groups[pipe][id]
+	if g == nil {
+		return nil // it was not added
+	}
+	err := t.sw(pipe).Profiles().DeleteGroup(t.profile.name, g.handle)
 	if err == nil {
 		delete(t.groups[pipe], id)
 	}
@@ -241,10 +248,10 @@ func (t *selector) change(r *request, pipes []int, id uint32, next *selectGroup)
 			t.groups[pipe][id] = c
 			return t.fill(pipe, c)
 		}
+		r.done(func() { put(before) })
 		if err := put(next); err != nil {
 			return err
 		}
-		r.done(func() { put(before) })
 	}
 	return nil
 }

@@ -107,23 +107,22 @@ func (s *Server) generate() {
 		s.mu.RLock()
 		wake := s.chip.generator.wake
 		s.mu.RUnlock()
-		pause := time.NewTimer(max(time.Duration(len(list))*generatorGap, next-s.dev.Elapsed()))
+		pause := time.NewTimer(max(gaps(len(list)), next-s.dev.Elapsed()))
 		if !more {
 			pause.Stop()
 		}
 		select {
 		case <-s.stop:
-			pause.Stop()
 			return
 		case <-wake:
-			pause.Stop()
-			if n := len(list); n > 0 { // a client that changes applications gets no more packets
-				time.Sleep(time.Duration(n) * generatorGap)
-			}
+			time.Sleep(gaps(len(list))) // a client that changes applications gets no more packets
 		case <-pause.C:
 		}
 	}
 }
+
+// gaps returns the time that n packets take at the largest rate.
+func gaps(n int) time.Duration { return time.Duration(n) * generatorGap }
 
 // Serve answers clients on l until Stop is called.
 func (s *Server) Serve(l net.Listener) error {

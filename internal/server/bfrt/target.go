@@ -25,6 +25,27 @@ func (r *request) done(back func()) {
 	}
 }
 
+// whole executes an update of an entry. If a pipe or a field refuses it, whole undoes the
+// part that has been done. Match tables undo insertions themselves, and never refuse a
+// deletion in the middle. The undo of a deletion of all entries would be a copy of the table.
+func (r *request) whole(o object, kind wire.Update_Type, e *wire.TableEntry) error {
+	_, match := o.(*matchTable)
+	if match && (kind == wire.Update_INSERT || kind == wire.Update_DELETE) || e.GetValue() == nil && !e.GetIsDefaultEntry() {
+		return o.write(r, kind, e)
+	}
+	batch, undo := r.undo, []func(){}
+	r.undo = &undo
+	err := o.write(r, kind, e)
+	if err != nil && err != errModified {
+		for _, back := range slices.Backward(undo) {
+			back()
+		}
+	} else if batch != nil {
+		*batch = append(*batch, undo...)
+	}
+	return err
+}
+
 // moving runs f when packets move: after the change of a row, or after a batch that
 // stops packets.
 func (r *request) moving(f func()) { *r.later = append(*r.later, f) }
