@@ -32,7 +32,6 @@ duration: 2ms
 // TestArchives finds, counts, checks, repeats and removes experiments, in folders and
 // in a store.
 func TestArchives(t *testing.T) {
-	leftToPlainRun(t)
 	for _, kind := range []string{"folder", "store"} {
 		dir := t.TempDir()
 		a := &Archive{Dir: dir}

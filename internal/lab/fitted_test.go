@@ -9,7 +9,6 @@ import (
 
 // TestObserved fits observations of a run, and checks that shares differ.
 func TestObserved(t *testing.T) {
-	leftToPlainRun(t)
 	text := strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[ecmp]", 1) + "observe: {every: 100us, switches: [l1], test: 0.25}\n"
 	text = strings.Replace(text, "metrics: [", "metrics: [fit-rows, fit-pearson-t, fit-r2-1, fit-mre-1, ", 1)
 	for _, r := range run(t, &Runner{}, load(t, text)).Results {

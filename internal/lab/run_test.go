@@ -267,7 +267,6 @@ func TestSameProgramRefused(t *testing.T) {
 
 // TestUnseededRefused: rows that saw other flows cannot be compared.
 func TestUnseededRefused(t *testing.T) {
-	leftToPlainRun(t)
 	c := run(t, &Runner{}, load(t, tiny))
 	a, b := c.Rows[0], c.Rows[1]
 	if _, err := a.against(b, "fct-mean"); err != nil {
@@ -325,7 +324,6 @@ func (full) Write([]byte) (int, error) {
 // TestFaults: schemes avoid a failed link once the controller knows it, and a switch that
 // loses packets causes retransmissions.
 func TestFaults(t *testing.T) {
-	leftToPlainRun(t)
 	for _, engine := range []string{spec.EngineP4, spec.EngineNative} {
 		x := load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[rps]", 1)+"engine: "+engine+`
 cases:
@@ -480,7 +478,6 @@ func TestUDP(t *testing.T) {
 // TestQueueShare: queue-mean is the share of the queue's capacity, so the same packets fill half
 // as much of a queue of twice the size.
 func TestQueueShare(t *testing.T) {
-	leftToPlainRun(t)
 	share := func(queue string) float64 {
 		c := run(t, &Runner{}, load(t, `
 topology: {leaf-spine: {leaves: 2, spines: 1, hosts: 2, rate: 1G, host-rate: 1G, delay: 2us, host-delay: 1us, queue: `+queue+`}}
@@ -503,7 +500,6 @@ interval: 20us
 // TestLinkMetrics: the metrics of links count the uplinks of leaves that send, without failed
 // links. The flow takes 0.82 of 2 ms at the rate of a link.
 func TestLinkMetrics(t *testing.T) {
-	leftToPlainRun(t)
 	for _, c := range []struct {
 		scheme, fail           string
 		all, idlest, pathsUsed float64
@@ -594,7 +590,6 @@ func TestManifest(t *testing.T) {
 }
 
 func TestParquet(t *testing.T) {
-	leftToPlainRun(t)
 	dir := t.TempDir()
 	run(t, &Runner{Dir: dir, Parquet: true}, load(t, tiny))
 	for _, name := range []string{"flows.parquet", "links.parquet"} {

@@ -2,9 +2,15 @@ package spec
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/sim"
+	"github.com/p4lb/p4lb/internal/text/lists"
 )
 
 // TestJobBudget: the messages and computations of a job's iterations are limited. Each phase counts
@@ -209,6 +215,144 @@ func TestStartAtTheEnd(t *testing.T) {
 		tr := &Traffic{File: "l", flows: []Flow{{}, c.f}}
 		if err := s.checkStarts(tr); c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
 			t.Errorf("%+v: %v, want %q", c.f, err, c.want)
+		}
+	}
+}
+
+// TestLinkChanges: a change of a link sets the keys that it has, on the links that it names, and
+// leaves all others. A link that is down stays down.
+func TestLinkChanges(t *testing.T) {
+	const base = "topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 1, rate: 1G, host-rate: 2G, delay: 5us, host-delay: 7us, queue: 30}}\nschemes: [ecmp]\nduration: 1ms\n"
+	links := func(text string) []string {
+		x, err := Load("x.yaml", []byte(base+text+"\n"), nil, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		topo, err := x.Cases[0].Network(NoFiles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lists.Map(topo.Links, func(l fabric.Link) string {
+			return fmt.Sprint(l.A.Node, "-", l.B.Node, " ", l.Rate, " ", l.Delay, " ", l.Queue, " ", l.Down)
+		})
+	}
+	plain := links("")
+	for text, want := range map[string][]string{
+		"links: [{link: l1-s1, rate: 3G}]":                            {"l1-s1 3Gbps 5µs 30 false"},
+		"links: [{link: l1-s1, delay: 9us}]":                          {"l1-s1 1Gbps 9µs 30 false"},
+		"links: [{link: l1-s1, queue: 1}]":                            {"l1-s1 1Gbps 5µs 1 false"},
+		"links: [{link: l1-s1, down: true}]":                          {"l1-s1 1Gbps 5µs 30 true"},
+		"links: [{link: l1-s1, down: true}, {link: l1-s1, queue: 4}]": {"l1-s1 1Gbps 5µs 4 true"},
+		"links: [{link: s2, rate: 3G, delay: 9us, queue: 4}]":         {"l1-s2 3Gbps 9µs 4 false", "l2-s2 3Gbps 9µs 4 false"},
+		"links: [{link: s2, rate: 3G}, {link: l2-s2, rate: 4G}]":      {"l1-s2 3Gbps 5µs 30 false", "l2-s2 4Gbps 5µs 30 false"},
+		"fail: [l2-s1]":        {"l2-s1 1Gbps 5µs 30 true"},
+		"fail: [l2-s1, l1-s2]": {"l1-s2 1Gbps 5µs 30 true", "l2-s1 1Gbps 5µs 30 true"},
+		"fail: [l2-s1]\nlinks: [{link: l2-s1, rate: 3G}]":                      {"l2-s1 3Gbps 5µs 30 true"},
+		"switches: {queue: 1}":                                                 nil,
+		"switches: {queue: 77}\nlinks: [{link: l1-s1, queue: 5, delay: 11us}]": nil,
+	} {
+		got := links(text)
+		if want == nil { // the queues of all links
+			n := "77 false"
+			if strings.Contains(text, "queue: 1}") {
+				n = "1 false"
+			}
+			for i, l := range got {
+				if other := strings.HasPrefix(l, "l1-s1") && n == "77 false"; other && l != "l1-s1 1Gbps 11µs 5 false" || !other && (!strings.HasSuffix(l, " "+n) || l[:9] != plain[i][:9]) {
+					t.Errorf("%s: %s", text, l)
+				}
+			}
+			continue
+		}
+		var changed []string
+		for i, l := range got {
+			if l != plain[i] {
+				changed = append(changed, l)
+			}
+		}
+		if slices.Sort(changed); !slices.Equal(changed, want) {
+			t.Errorf("%s: %q, want %q", text, changed, want)
+		}
+	}
+}
+
+// TestAdvisedOn: the formulas of the papers see the queues and marks of the case where it sets
+// them, and otherwise the queues of its network.
+func TestAdvisedOn(t *testing.T) {
+	for _, c := range []struct {
+		queue, text      string
+		buffer, ecn, mtu int
+	}{
+		{", queue: 40", "", 40, 0, 0}, {"", "", usualQueue, 0, 0}, {", queue: 40", "switches: {queue: 1}", 1, 0, 0}, {", queue: 40", "switches: {queue: 90}\nmtu: 9000", 90, 0, 9000},
+		{", queue: 40", "transport: dctcp\nswitches: {ecn: 40}", 40, 40, 0}, {", queue: 40", "transport: dctcp\nswitches: {ecn: 41}", 40, 0, 0}, {", queue: 40", "transport: dctcp\nswitches: {ecn: 1}", 40, 1, 0},
+		{", queue: 40", "transport: dctcp\nswitches: {ecn: none}", 40, 0, 0},
+	} {
+		x, err := Load("x.yaml", []byte("topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G"+c.queue+"}}\nschemes: [ecmp]\nduration: 1ms\n"+c.text+"\n"), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		topo, err := x.Cases[0].Topology.make(NoFiles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := x.Cases[0].advisedOn(topo)
+		if err != nil || n.Buffer != c.buffer || n.ECN != c.ecn || n.MTU != c.mtu {
+			t.Errorf("%s, %s: buffer %d, ECN %d, MTU %d, %v; want %d, %d, %d", c.queue, c.text, n.Buffer, n.ECN, n.MTU, err, c.buffer, c.ecn, c.mtu)
+		}
+	}
+}
+
+// TestFormRoom: all lists of a form share the room for items.
+func TestFormRoom(t *testing.T) {
+	var a, b []int64
+	f := &formReader{room: 48}
+	read := func(list *[]int64, n int) error {
+		return f.leaf(reflect.ValueOf(list).Elem(), fmt.Sprintf("%d items", n))
+	}
+	if err := read(&a, 7); err == nil || !strings.Contains(err.Error(), `"7 items": all items would take more than 256 MiB`) || a != nil || f.room != 48 {
+		t.Errorf("%v, %d items, room %d", err, len(a), f.room)
+	}
+	if err := read(&a, 4); err != nil || len(a) != 4 || f.room != 16 {
+		t.Errorf("%v, %d items, room %d", err, len(a), f.room)
+	}
+	if err := read(&b, 3); err == nil {
+		t.Error("more items than the room is for")
+	}
+	if err := read(&b, 2); err != nil || len(b) != 2 || f.room != 0 {
+		t.Errorf("%v, %d items, room %d", err, len(b), f.room)
+	}
+	for _, text := range []string{"-1 items", "x items", "1.5 items"} {
+		if err := f.leaf(reflect.ValueOf(&a).Elem(), text); err == nil || err.Error() != fmt.Sprintf("%q: want a number of items", text) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestHeaderBytes: the headers of a transport have at least the bytes of Ethernet, IP and UDP, and
+// no more than the simulator's packets have room for.
+func TestHeaderBytes(t *testing.T) {
+	for _, key := range []string{"headers", "answer"} {
+		for bytes, good := range map[int]bool{1: false, 41: false, 42: true, sim.MostHeaders: true, sim.MostHeaders + 1: false} {
+			_, err := Load("x.yaml", []byte(fmt.Sprintf("topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G}}\nschemes: [ecmp]\nduration: 1ms\ntransport: {kind: dcqcn, rdma: {%s: %d}}\n", key, bytes)), nil, nil)
+			if want := fmt.Sprintf("x.yaml:4: transport: rdma: %s of %v: want 42 bytes, ", key, Size(bytes)); good && err != nil || !good && (err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), fmt.Sprint(" to ", sim.MostHeaders))) {
+				t.Errorf("%s %d: %v, want %s", key, bytes, err, want)
+			}
+		}
+	}
+}
+
+// TestCollectiveTypes: a Chakra trace may contain the collectives that p4lb makes. The message about
+// another one has its name, or its number if Chakra has none.
+func TestCollectiveTypes(t *testing.T) {
+	for kind, want := range map[int]string{
+		0: "", 1: "REDUCE, which has a root that traces do not state", 2: "", 3: "GATHER, which", 4: "SCATTER, which", 5: "", 6: "", 7: "", 8: "", 9: "", 10: "10", 11: "11", 32767: "32767",
+	} {
+		node := map[string]any{"comm_type": kind, "comm_size": 100}
+		text := string(newTrace().node(1, etColl, nil, node).b)
+		tr := &Traffic{Pattern: List, File: "t.*.et"}
+		_, err := tr.readList(hosts(t, 2), from(map[string]string{"t.0.et": text, "t.1.et": text}))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), "t.0.et: message 1, node 1: comm_type "+want) || !strings.HasSuffix(err.Error(), ": want ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST or BARRIER")) {
+			t.Errorf("type %d: %v, want %q", kind, err, want)
 		}
 	}
 }
