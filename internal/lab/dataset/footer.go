@@ -119,7 +119,9 @@ func (c *compact) value(kind byte, depth int) {
 		if n == 15 {
 			n = c.varint()
 		}
-		if n > maxList || n > uint64(len(c.text)) { // each element has at least one byte
+		// Each element has at least one byte. Lists in lists count as nested too: a footer of
+		// 16 MiB could otherwise nest them 16 million deep and exhaust the stack.
+		if depth >= maxNested || n > maxList || n > uint64(len(c.text)) {
 			c.fail()
 		}
 		for ; n > 0 && !c.broken; n-- {

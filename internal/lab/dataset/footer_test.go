@@ -228,6 +228,61 @@ func TestCompact(t *testing.T) {
 	}
 }
 
+// TestCompactLimits: lists have at most 2^20 elements, and values are nested at most 32 deep,
+// whether in structures or in lists. A footer of lists in lists would exhaust the stack.
+func TestCompactLimits(t *testing.T) {
+	list := func(n int) string {
+		return "\x19\xf1" + string(binary.AppendUvarint(nil, uint64(n))) + strings.Repeat("\x01", n) + "\x00"
+	}
+	lists := func(n int) string { return strings.Repeat("\x19", n) + "\x11\x01\x00" }
+	for _, c := range []struct {
+		name, text string
+		broken     bool
+	}{
+		{"the longest list", list(1 << 20), false},
+		{"a longer list", list(1<<20 + 1), true},
+		{"a list without elements", "\x19\x01\x00", false},
+		{"32 lists, one in the other", lists(32), false},
+		{"33 lists, one in the other", lists(33), true},
+		{"a structure in 31 lists", strings.Repeat("\x19", 31) + "\x1c\x00\x00", false},
+		{"a structure in 32 lists", strings.Repeat("\x19", 32) + "\x1c\x00\x00", true},
+		{"a footer of lists", strings.Repeat("\x19", maxFooter), true},
+	} {
+		p := compact{text: []byte(c.text)}
+		if p.structure(0); p.broken != c.broken || len(p.text) > 0 {
+			t.Errorf("%s: broken %v with %d bytes left, want %v", c.name, p.broken, len(p.text), c.broken)
+		}
+	}
+	// A value may end with the text.
+	for _, text := range []string{"\x31abc", "\x11\x01"} {
+		p := compact{text: []byte(text)}
+		if p.value(9, 0); p.broken || len(p.text) > 0 {
+			t.Errorf("%q: broken %v with %d bytes left", text, p.broken, len(p.text))
+		}
+	}
+}
+
+// TestFooterLimits: a footer lies between the magic numbers of the file and has at most 16 MiB.
+func TestFooterLimits(t *testing.T) {
+	file := func(before string, n int, footer string) string {
+		return before + footer + string(binary.LittleEndian.AppendUint32(nil, uint32(n))) + parquetMagic
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"a footer that fills the file", file(parquetMagic, 1, "\x00"), ""},
+		{"a footer of no bytes", file(parquetMagic, 0, ""), "its footer is broken"},
+		{"a footer over the first magic number", file(parquetMagic, 2, "\x00"), "its footer is broken: of 2 bytes in a file of 13, 16777216 at most"},
+		{"too short by a byte", file(parquetMagic[1:], 0, ""), "too short for a Parquet file"},
+		{"the longest footer", file(parquetMagic, maxFooter, "\x00"+strings.Repeat("x", maxFooter-1)), ""},
+		{"a longer footer", file(parquetMagic, maxFooter+1, strings.Repeat("\x00", maxFooter+1)), "its footer is broken: of 16777217 bytes in a file of 16777229, 16777216 at most"},
+		{"another end", "PAR1\x00\x01\x00\x00\x00PARE", "it does not end as a Parquet file does"},
+	} {
+		err := checkFooter(strings.NewReader(c.text), int64(len(c.text)))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
 // TestRuns counts the values of runs and groups, and accepts at most as many as the
 // header of a page states, and those that writers add to fill up the last group.
 func TestRuns(t *testing.T) {
