@@ -171,6 +171,38 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// A log is empty when it is opened. A file that cannot be emptied is an error. Other users
+// cannot read a new log.
+func TestOpenLog(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "net.json")
+	for _, text := range []string{"first", "next"} {
+		f, err := OpenLog(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(text); err != nil {
+			t.Error(err)
+		}
+		f.Close()
+		if got, err := os.ReadFile(LogFile(state)); string(got) != text {
+			t.Errorf("the log has %q, want %q: %v", got, text, err)
+		}
+	}
+	if info, err := os.Stat(LogFile(state)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the log has the mode %v: %v", info.Mode(), err)
+	}
+	if f, err := openRegular(LogFile(state), os.O_RDONLY|os.O_TRUNC); err == nil {
+		f.Close()
+		t.Error("a file that cannot be emptied is opened")
+	}
+	if got, _ := os.ReadFile(LogFile(state)); string(got) != "next" {
+		t.Errorf("the log has %q", got)
+	}
+	if _, err := openRegular(filepath.Dir(state), os.O_RDONLY); !errors.Is(err, plain.ErrNotRegular) {
+		t.Errorf("a folder: %v", err)
+	}
+}
+
 func TestDir(t *testing.T) {
 	base := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", base)

@@ -388,7 +388,7 @@ func (t *counterTable) write(r *request, kind wire.Update_Type, e *wire.TableEnt
 		}
 	}
 	for i := from; i < to; i++ {
-		for k, pipe := range pipes {
+		for _, pipe := range pipes {
 			sw := t.sw(pipe)
 			before, err := sw.Counters().Read(t.name, i)
 			if err != nil {
@@ -406,9 +406,7 @@ func (t *counterTable) write(r *request, kind wire.Update_Type, e *wire.TableEnt
 					t.known[at] = was
 				})
 			}
-			if k == 0 && len(pipes) > 1 {
-				v = dataplane.Count{}
-			}
+			v = dataplane.Count{} // in the other pipes
 		}
 	}
 	return nil

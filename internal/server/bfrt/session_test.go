@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -66,6 +68,63 @@ func TestStreamEndsBetweenMessages(t *testing.T) {
 		_, there := r.s.clients.programOf(5)
 		return !there
 	})
+}
+
+// A client that closes its side of the stream gets the end of the stream without an error.
+func TestStreamClosed(t *testing.T) {
+	r := newRig(t)
+	r.must(r.stream.CloseSend())
+	for range r.heard {
+	}
+	if _, err := r.stream.Recv(); err != io.EOF {
+		t.Errorf("the stream ended with %v, want %v", err, io.EOF)
+	}
+}
+
+// The fields of a hash's input in a schema have 1 to 65536 bits.
+func TestWidthOfHashInput(t *testing.T) {
+	for bits, want := range map[uint64]string{0: "its field src has 0 bits", 1: "", 1 << 16: "", 1<<16 + 1: "its field src has 65537 bits"} {
+		part := func(name string) *datum { return &datum{name: name, width: 32} }
+		length := part("length")
+		length.preset = length.number(bits)
+		input := &datum{name: "src", parts: []*datum{part("order"), part("start_bit"), length}}
+		err := hashShape(&recordTable{table: &table{schema: &bfrt.Table{Type: "DynHashConfigure"}, order: []*datum{input}}})
+		if got := fmt.Sprint(err); want == "" && err != nil || want != "" && !strings.Contains(got, want) {
+			t.Errorf("%d bits: %v, want %q", bits, err, want)
+		}
+	}
+}
+
+// The whole buffer of the packet generator is cleared without a key, in the pipes of the
+// target. Other updates need the key of a part.
+func TestClearGeneratorBuffer(t *testing.T) {
+	r := newProgramRig(t, generating, gate.Limits{})
+	const table = "pktgen.pkt_buffer"
+	holds := func(n uint32) (sum uint32) {
+		list, err := r.read(pipe(n), r.entry(table, r.key(table, 0, 16<<10), nil))
+		r.must(err)
+		for _, b := range list[0].GetData().GetFields()[0].GetIntArrVal().GetVal() {
+			sum += b
+		}
+		return sum
+	}
+	bytes := r.data(table, "", "buffer", []uint32{5})
+	for _, kind := range []wire.Update_Type{del, wire.Update_RESET} {
+		for _, offset := range []uint64{0, 16<<10 - 16} {
+			r.set(mod, table, r.key(table, offset, 1), bytes)
+		}
+		r.must(r.write(pipe(1), update(kind, r.entry(table, nil, nil))))
+		if a, b := holds(0), holds(1); a != 10 || b != 0 {
+			t.Errorf("after %v in pipe 1, the bytes of pipes 0 and 1 sum up to %d and %d, want 10 and 0", kind, a, b)
+		}
+		r.must(r.write(pipe(0), update(kind, r.entry(table, r.key(table, 0, 1), nil))))
+		if a := holds(0); a != 5 {
+			t.Errorf("after %v of a part, the bytes sum up to %d, want 5", kind, a)
+		}
+	}
+	for _, kind := range []wire.Update_Type{ins, mod} {
+		r.refused("without a key", update(kind, r.entry(table, nil, bytes)), codes.InvalidArgument, "the key lacks")
+	}
 }
 
 // A message that has to wait for its turn does not keep its stream.
