@@ -259,6 +259,15 @@ func TestMessages(t *testing.T) {
 		{"type bit<8> id;\nconst id x = (id) 8w1;\nconst id y = (id) 1;\nconst id z = 1;", ""},
 		{"type bool flag;\nconst flag x = (flag) 1;", "2:16: 1 has type int and cannot be cast to flag"},
 		{"type bit<8> id;\nconst id x = 1;\nconst bit<8> y = x;", "3:18: x has type id, but the constant y needs bit<8>; cast it: (bit<8>)"},
+		{"type bit<8> id;\nconst id x = 300;", "2:14: warning: 300 does not fit bit<8>: it becomes 44"},
+		// A wrong name is reported once, where it stands.
+		{"extern cells<T, I> { cells(bit<32> n); }\ncontrol c() { cells<nosuch, bit<8>>(4) r; apply { } }", "2:21: nosuch is not declared"},
+		{"extern cells<T, I> { cells(bit<32> n); }\ncontrol c() { cells<bit<8>, nosuch>(4) r; apply { } }", "2:29: nosuch is not declared"},
+		{"action f(in bit<8> x) { switch (nosuch) { 1: { } 2: { } } }", "1:33: nosuch is not declared"},
+		{"action f(in bit<8> x) { switch (x) { nosuch: { } } }", "1:38: nosuch is not declared"},
+		// An amount of 0 shifts nothing.
+		{"const bit<8> a = 8w1 << 0;\nbit<8> f(in bit<8> x) { return x >> 0; }", ""},
+		{"bit<8> f(in bit<8> x) { return x >> -1; }", "1:32: x >> -1: the shift amount is negative, it is -1"},
 		// The variable of a for loop takes elements that can be cast to its type.
 		{"bit<16> f(in bit<8>[2] a) { bit<16> s = 0; for (bit<16> i in a) { s = s + i; } return s; }", ""},
 		{"bool f(in bit<8>[2] a) { bool s = false; for (bool i in a) { s = i; } return s; }", "1:47: i has type bool, but the elements of a have type bit<8>"},

@@ -254,6 +254,10 @@ func TestInitPlaces(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
+		_, err = Init(InitRequest{Files: fstest.MapFS{"a.p4": {Data: []byte(text)}}, Program: "/a.p4", Shown: "there/a.p4"})
+		if err == nil || err.Error() != "there/"+want {
+			t.Errorf("in the root, %s: %v, want there/%s", text, err, want)
+		}
 	}
 }
 
