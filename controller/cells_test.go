@@ -9,6 +9,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/p4lb/p4lb/internal/controller/p4info"
 	"github.com/p4lb/p4lb/internal/controller/target"
@@ -119,6 +120,21 @@ func TestCapacityOfAnswers(t *testing.T) {
 		list, err := readEntities(t.Context(), l, patience, most, func(err error) error { return err }, entry)
 		if fits && (err != nil || len(list) != 4) || !fits && (err == nil || !strings.Contains(err.Error(), "capacity of 3 entities")) {
 			t.Errorf("a capacity of %d: %d entities, %v", most, len(list), err)
+		}
+	}
+}
+
+// The size of an answer may be 16 MiB and 1 KiB for each possible entity.
+func TestSizeOfAnswers(t *testing.T) {
+	for extra, fits := range map[int]bool{0: true, 1: false} {
+		const size = 16<<20 + 1<<10
+		entry := &p4v1.TableEntry{TableId: 1, Metadata: make([]byte, size-100)}
+		m := &p4v1.ReadResponse{Entities: []*p4v1.Entity{{Entity: &p4v1.Entity_TableEntry{TableEntry: entry}}}}
+		entry.Metadata = make([]byte, len(entry.Metadata)+size+extra-proto.Size(m))
+		l := lying(t, func(send func(*p4v1.ReadResponse) error) error { return send(m) })
+		list, err := readEntities(t.Context(), l, patience, 1, func(err error) error { return err })
+		if fits != (err == nil && len(list) == 1) {
+			t.Errorf("an answer of %d bytes: %d entities, %v", proto.Size(m), len(list), err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -272,9 +273,10 @@ func TestProgressOfFailure(t *testing.T) {
 		e.Queues = brokenAccess{Queues: e.Queues, write: errBroken}
 	}}
 	t.Cleanup(func() { to.Close() })
-	last, done := map[string]string{}, 0
+	last, steps, done := map[string]string{}, map[string][]string{}, 0
 	r, err := controller.Deploy(t.Context(), countedPlan(t), to, controller.DeployOptions{Atomic: true, Parallel: 1, Progress: func(p controller.Progress) {
 		last[p.Switch], done = p.Step, p.Done
+		steps[p.Switch] = append(steps[p.Switch], p.Step)
 		if p.Of != 3 {
 			t.Errorf("%d switches", p.Of)
 		}
@@ -288,8 +290,8 @@ func TestProgressOfFailure(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"l1", "l2", "s1"} {
-		if last[name] != "failed" {
-			t.Errorf("%s ends with %q", name, last[name])
+		if last[name] != "failed" || !slices.Contains(steps[name], "push") || !slices.Contains(steps[name], "roll back") {
+			t.Errorf("%s ends with %q after the steps %q, want a push and a rollback", name, last[name], steps[name])
 		}
 	}
 }

@@ -62,6 +62,11 @@ func TestMemberSteps(t *testing.T) {
 			e := s.update.GetEntity().GetTableEntry()
 			got = append(got, fmt.Sprintf("%v entry %d: %d", s.update.GetType(), e.GetPriority()-1, e.GetAction().GetActionProfileMemberId()))
 		}
+		for _, o := range want.objects { // later deployments need the plan's actions
+			if e := o.entity.GetTableEntry(); e.GetAction().GetAction() == nil {
+				t.Errorf("%s: the plan's entry has become %v", c.name, e)
+			}
+		}
 		slices.Sort(got)
 		slices.Sort(c.steps)
 		if !slices.Equal(got, c.steps) {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/p4lb/p4lb/internal/text/plain"
 )
 
@@ -168,6 +170,21 @@ func TestLinks(t *testing.T) {
 	}
 	if text, err := os.ReadFile(precious); err != nil || string(text) != "{}" {
 		t.Errorf("the target of the links has %q now: %v", text, err)
+	}
+}
+
+// A lock without a process is held in another PID namespace; no lock has no holder.
+func TestProcessOfLock(t *testing.T) {
+	for _, test := range []struct {
+		lock unix.Flock_t
+		want int
+	}{
+		{unix.Flock_t{Type: unix.F_UNLCK, Pid: 7}, 0}, {unix.Flock_t{Type: unix.F_WRLCK, Pid: 7}, 7}, {unix.Flock_t{Type: unix.F_RDLCK, Pid: 1}, 1},
+		{unix.Flock_t{Type: unix.F_WRLCK}, -1}, {unix.Flock_t{Type: unix.F_WRLCK, Pid: -1}, -1},
+	} {
+		if got := processOf(&test.lock); got != test.want {
+			t.Errorf("%+v: process %d, want %d", test.lock, got, test.want)
+		}
 	}
 }
 

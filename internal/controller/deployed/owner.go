@@ -141,13 +141,19 @@ func holder(f *os.File) (pid int, err error) {
 	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, &lock); err != nil {
 		return 0, fmt.Errorf("reading the lock: %s: %w", f.Name(), err)
 	}
+	return processOf(&lock), nil
+}
+
+// processOf returns the process that holds a lock as the kernel describes it. The kernel names
+// no process of another PID namespace.
+func processOf(lock *unix.Flock_t) int {
 	switch {
 	case lock.Type == unix.F_UNLCK:
-		return 0, nil
+		return 0
 	case lock.Pid <= 0:
-		return -1, nil
+		return -1
 	}
-	return int(lock.Pid), nil
+	return int(lock.Pid)
 }
 
 // ErrStays is wrapped by the error for an owner that does not end in time.

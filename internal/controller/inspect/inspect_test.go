@@ -320,6 +320,35 @@ func TestDerived(t *testing.T) {
 	}
 }
 
+// Ports beyond the cells of a register have no recirculations per packet. A program without
+// packets per port has none at all.
+func TestRoundsOfFewCells(t *testing.T) {
+	for _, test := range []struct {
+		rounds, packets []uint64
+		want            string
+	}{
+		{[]uint64{0, 9, 5, 4}, []uint64{0, 3, 5}, "1:3 2:1 "}, {[]uint64{0, 9}, []uint64{0, 3, 5, 4}, "1:3 "},
+		{[]uint64{0, 0, 5}, []uint64{0, 3, 0}, "1:0 "}, {[]uint64{0, 9, 5, 4}, nil, ""}, {nil, []uint64{0, 3, 5, 4}, ""},
+	} {
+		rounds := &registers.Array{Name: "rounds", Index: manifest.ByPort, Cells: test.rounds}
+		rounds.Kind, rounds.Unit, rounds.Per = manifest.Count, manifest.Recirculations, "packets"
+		r := newReader()
+		r.in.arrays = []*registers.Array{rounds}
+		r.in.byName = map[string]*registers.Array{}
+		if test.packets != nil {
+			r.in.byName["packets"] = &registers.Array{Name: "packets", Index: manifest.ByPort, Cells: test.packets}
+		}
+		r.rounds()
+		got := ""
+		for _, x := range r.s.Readings {
+			got += fmt.Sprintf("%d:%s ", x.Port, x.Text)
+		}
+		if got != test.want {
+			t.Errorf("%d recirculations of %d packets: %s, want %s", test.rounds, test.packets, got, test.want)
+		}
+	}
+}
+
 // A reader reads only the cells of a register that the network can use: up to the last
 // port or group. Without a topology it reads all.
 func TestUsedCells(t *testing.T) {

@@ -227,3 +227,23 @@ func TestPathWeights(t *testing.T) {
 		}
 	}
 }
+
+// A register with one cell has the weights of a switch with one port, and a register without a
+// value has none.
+func TestWeightsOfOneCell(t *testing.T) {
+	for want, cells := range map[string][]uint64{"7 100 % ": {7}, "": {}} {
+		level := &registers.Array{Name: "level", Index: manifest.ByPort, Cells: cells}
+		r := newReader()
+		r.in.node = &plan.Node{Manifest: &manifest.Manifest{Weights: &manifest.Weights{From: manifest.FromRegister, Register: "level"}}}
+		r.in.byName = map[string]*registers.Array{"level": level}
+		r.groups = []fabric.Group{{ID: 4, Hops: []fabric.Hop{{Port: 0}}}}
+		r.weights()
+		got := ""
+		for _, x := range r.s.Readings {
+			got += x.Text + " "
+		}
+		if got != want {
+			t.Errorf("cells %d: %q, want %q", cells, got, want)
+		}
+	}
+}

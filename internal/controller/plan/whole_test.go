@@ -344,6 +344,14 @@ func TestUnfitPrograms(t *testing.T) {
 			t.Errorf("%q: %v\nwant %s", sections, err, want)
 		}
 	}
+	var all plan.Errors
+	_, err := newPlan(t, top, "cpu_port: 60\ntables:\n- name: In.none\n", plan.Options{})
+	if !errors.As(err, &all) || !strings.Contains(err.Error(), "the manifest of test does not match its program") || all[0].Hint != "generate program and manifest together" {
+		t.Errorf("a manifest of another program: %v", err)
+	}
+	if _, err := (&plan.Pipeline{Config: []byte("{")}).Index(); err == nil {
+		t.Error("a pipeline without a program has an index")
+	}
 	if _, err := newPlan(t, top, "paths: 2\n"+everything, plan.Options{}); err != nil {
 		t.Errorf("groups of as many paths as the program has: %v", err)
 	}
@@ -355,9 +363,19 @@ func TestUnfitPrograms(t *testing.T) {
 		}
 		cut = append(cut, links...)
 	}
-	_, err := newPlan(t, top.Fail(cut...), "cpu_port: 60\ntables:\n- name: In.tune\n  entries:\n  - {default: true, action: rank, args: {r: $port(l2)}}\n", plan.Options{})
+	_, err = newPlan(t, top.Fail(cut...), "cpu_port: 60\ntables:\n- name: In.tune\n  entries:\n  - {default: true, action: rank, args: {r: $port(l2)}}\n", plan.Options{})
 	if err == nil || !strings.Contains(err.Error(), "$port(l2): there is no way from l1") {
 		t.Errorf("a leaf that is cut off: %v", err)
+	}
+	// A switch with a wrong port has no other errors that follow.
+	_, err = newPlan(t, top.Fail(cut...), "cpu_port: 1\ntables:\n- name: In.tune\n  entries:\n  - {default: true, action: rank, args: {r: $port(l2)}}\n", plan.Options{})
+	if !errors.As(err, &all) {
+		t.Fatalf("ports that the program uses: %v", err)
+	}
+	for _, e := range all {
+		if !strings.Contains(e.Error(), "port 1 has a link and is also the controller's port") {
+			t.Errorf("an error besides the port: %v", e)
+		}
 	}
 	p, err := newPlan(t, top, everything, plan.Options{})
 	if err != nil {

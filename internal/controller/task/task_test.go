@@ -140,6 +140,57 @@ func TestRezero(t *testing.T) {
 	}
 }
 
+// If the switch cannot report its queues, an interval that has begun since the last run is a
+// packet in the switch, also if the queues are the same. A register for recirculating bytes is
+// set to 0 with the queues.
+func TestRezeroIntervals(t *testing.T) {
+	registers := func() map[string][]uint64 {
+		return map[string][]uint64{"q": {0, 5, 0, 2}, "began": {0, 900, 0, 800}, "waiting": {7, 7}}
+	}
+	byPort := func(name string) manifest.Register {
+		return manifest.Register{Name: name, Size: 4, Width: 32, Index: manifest.ByPort}
+	}
+	for _, test := range []struct {
+		name    string
+		begins  int // intervals begin after these runs
+		empty   error
+		runs    int
+		written []string
+	}{
+		{"one run", 0, errors.ErrUnsupported, 1, nil},
+		{"two runs", 0, errors.ErrUnsupported, 2, []string{"q[1..2]=0", "q[3..4]=0", "waiting[0..1]=0"}},
+		{"an interval after the first run", 1, errors.ErrUnsupported, 2, nil},
+		{"an interval after the first run of three", 1, errors.ErrUnsupported, 3, []string{"q[1..2]=0", "q[3..4]=0", "waiting[0..1]=0"}},
+		{"an interval after each of two runs", 2, errors.ErrUnsupported, 3, nil},
+		{"an empty switch", 1, nil, 1, []string{"q[1..2]=0", "q[3..4]=0", "waiting[0..1]=0"}},
+	} {
+		f := &fakeFabric{registers: registers(), empty: test.empty}
+		task := &rezeroTask{
+			identity: identity{manifest.Rezero, "l1"}, period: time.Second, cells: 4,
+			queue: array(t, byPort("q")), interval: array(t, byPort("began")), waiting: array(t, byPort("waiting")),
+		}
+		for n := range test.runs {
+			if _, err := task.Run(time.Minute, f); err != nil {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			if n < test.begins {
+				f.registers["began"][3]++
+			}
+		}
+		if !slices.Equal(f.written, test.written) {
+			t.Errorf("%s: wrote %v, want %v", test.name, f.written, test.written)
+		}
+	}
+	for _, missing := range []string{"q", "began"} {
+		f := &fakeFabric{registers: registers(), empty: errors.ErrUnsupported}
+		delete(f.registers, missing)
+		task := &rezeroTask{period: time.Second, cells: 4, queue: array(t, byPort("q")), interval: array(t, byPort("began"))}
+		if next, err := task.Run(time.Minute, f); err == nil || next != time.Minute+time.Second || f.written != nil {
+			t.Errorf("without %s: next %v, %v, wrote %v", missing, next, err, f.written)
+		}
+	}
+}
+
 // Flows wait until their last packet has left, and expire two RTTs later.
 func TestAgeing(t *testing.T) {
 	const us = time.Microsecond

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/p4lb/p4lb/internal/bfrt"
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
@@ -495,6 +496,89 @@ func TestScopeOfRegisterKept(t *testing.T) {
 		r.must(r.write(pipe(0), update(mod, r.entry(table, r.key(table, 1), r.data(table, "", "first", 5)))))
 		if got := r.values(table, r.get(everywhere, table, r.key(table, 1)), "first"); !slices.Equal(got, c.want) {
 			t.Errorf("after %v, the pipes hold %v, want %v", c.mode, got, c.want)
+		}
+	}
+}
+
+// A client that reads nothing gets answers to its subscriptions up to 256 unread messages. It
+// may subscribe again although the switch has as many clients as it may have.
+func TestUnreadAnswers(t *testing.T) {
+	r := newLimitedRig(t, gate.Limits{MaxControllers: 2})
+	c := &client{outbox: &outbox{ready: make(chan struct{}, 1), room: 1 << 30, all: r.s.gate.Pending()}, gone: make(chan struct{})}
+	defer c.outbox.close()
+	defer r.s.clients.leave(c)
+	again := &wire.StreamMessageRequest{ClientId: 7, Update: &wire.StreamMessageRequest_Subscribe{Subscribe: &wire.Subscribe{}}}
+	for n := range 300 {
+		if err := r.s.hear(c, again, func(err error) { t.Errorf("subscription %d: %v", n, err) }); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := c.outbox.unread(), min(n+1, 256); got != want {
+			t.Fatalf("after %d subscriptions, %d answers wait, want %d", n+1, got, want)
+		}
+	}
+	var refused error
+	third := &client{outbox: c.outbox, gone: make(chan struct{})}
+	if r.s.hear(third, &wire.StreamMessageRequest{ClientId: 8, Update: again.Update}, func(err error) { refused = err }); codeOfError(refused) != codes.ResourceExhausted {
+		t.Errorf("a third client: %v", refused)
+	}
+}
+
+// The idle timeout of a table has a least and a greatest time to live when it notifies. In
+// poll mode, the other settings are dropped.
+func TestIdleSettings(t *testing.T) {
+	r := newRig(t)
+	const table = "In.dmac"
+	const notify, poll = wire.IdleTable_IDLE_TABLE_NOTIFY_MODE, wire.IdleTable_IDLE_TABLE_POLL_MODE
+	for _, test := range []struct {
+		set, want *wire.IdleTable
+	}{
+		{&wire.IdleTable{Enable: true, IdleTableMode: notify, TtlQueryInterval: 500, MinTtl: 200, MaxTtl: 200}, nil},
+		{&wire.IdleTable{Enable: true, IdleTableMode: notify, MinTtl: 200}, nil},
+		{&wire.IdleTable{IdleTableMode: notify, MinTtl: 300, MaxTtl: 200}, nil},
+		{&wire.IdleTable{Enable: true, IdleTableMode: poll, TtlQueryInterval: 500, MinTtl: 300, MaxTtl: 200}, &wire.IdleTable{Enable: true, IdleTableMode: poll}},
+		{&wire.IdleTable{IdleTableMode: poll, MinTtl: 1}, &wire.IdleTable{IdleTableMode: poll}},
+	} {
+		if test.want == nil {
+			test.want = test.set
+		}
+		r.must(r.write(everywhere, r.attribute(table, &wire.TableAttribute{Attribute: &wire.TableAttribute_IdleTable{IdleTable: test.set}})))
+		ask := &wire.TableAttribute{TableId: r.table(table).schema.ID, Attribute: &wire.TableAttribute_IdleTable{}}
+		e, code := r.ask(everywhere, &wire.Entity{Entity: &wire.Entity_TableAttribute{TableAttribute: ask}})
+		if got := e.GetTableAttribute().GetIdleTable(); code != codes.OK || !proto.Equal(got, test.want) {
+			t.Errorf("after %v the table has %v, want %v: %v", test.set, got, test.want, code)
+		}
+	}
+	bad := &wire.IdleTable{Enable: true, IdleTableMode: notify, MinTtl: 201, MaxTtl: 200}
+	r.refused("a least time above the greatest", r.attribute(table, &wire.TableAttribute{Attribute: &wire.TableAttribute_IdleTable{IdleTable: bad}}),
+		codes.InvalidArgument, "the least time to live, 201 ms, is above the greatest, 200 ms")
+}
+
+// A periodic application that is late makes at most 256 packets at once. If it is later than
+// 100 ms, it starts again from now.
+func TestLateGenerator(t *testing.T) {
+	const period, begin = 10 * time.Microsecond, 10 * time.Microsecond
+	start := func() *generator {
+		g := &generator{wake: make(chan struct{}, 1), pipes: newPipes(1, 1)}
+		g.portOn(68, true)
+		g.configure(0, 0, appConfig{on: true, trigger: periodic, period: period, length: 1, batches: 1, perOne: 1, gap: generatorGap, port: 68})
+		g.due(0)
+		return g
+	}
+	for _, test := range []struct {
+		now  time.Duration
+		n    int
+		next time.Duration
+	}{
+		{begin - 1, 0, begin},
+		{begin, 1, begin + period},
+		{begin + 254*period, 255, begin + 255*period},
+		{begin + 300*period, 256, begin + 256*period},
+		{begin + period + latest, 256, begin + 256*period},
+		{begin + period + latest + 1, 2, begin + 2*period + latest + 1},
+	} {
+		list, next, more := start().due(test.now)
+		if len(list) != test.n || next != test.next || !more {
+			t.Errorf("at %v: %d packets, the next at %v, more: %v; want %d and %v", test.now, len(list), next, more, test.n, test.next)
 		}
 	}
 }

@@ -297,3 +297,47 @@ func TestSimulatedTurns(t *testing.T) {
 		}
 	})
 }
+
+// A notification has at most 1024 records of a digest in one pipe, and the number of the
+// pipe's list. Only the program's client gets it, and other clients get changes of ports.
+func TestSimulatedDigests(t *testing.T) {
+	r, v := newVirtualRig(t, chip)
+	first := r.heard
+	r.subscribe(2, &wire.Subscribe_Notifications{EnableLearnNotifications: true, EnablePortStatusChangeNotifications: true})
+	second := r.heard
+	r.heard = first
+	r.must(r.write(everywhere, r.attribute("$PORT", &wire.TableAttribute{Attribute: &wire.TableAttribute_PortStatusNotify{PortStatusNotify: &wire.PortStatusChg{Enable: true}}})))
+	p := r.s.programs[0]
+	var name string
+	for list := range p.learners {
+		name = list
+	}
+	p.learn(0, dataplane.Digest{List: "another"})
+	v.stop(0)
+	for range 1025 {
+		p.learn(0, dataplane.Digest{List: name, Data: []byte{0, 0, 0, 0, 0, 1, 0, 5}})
+	}
+	p.learn(2, dataplane.Digest{List: name, Data: []byte{0, 0, 0, 0, 0, 2, 7}}) // a byte is missing
+	v.stop(1)
+	p.learn(3, dataplane.Digest{List: name, Data: []byte{0, 0, 0, 0, 0, 3, 0, 5}})
+	v.stop(2)
+	for _, want := range []struct{ pipe, list, records int }{{0, 0, 1024}, {2, 2, 1}, {3, 7, 1}} {
+		d := r.hear().GetDigest()
+		if int(d.GetTarget().GetPipeId()) != want.pipe || int(d.GetListId()) != want.list || len(d.GetData()) != want.records || d.GetDigestId() != p.learners[name].id {
+			t.Fatalf("list %d of pipe %d has %d records, want %+v", d.GetListId(), d.GetTarget().GetPipeId(), len(d.GetData()), want)
+		}
+		if want.pipe == 2 && (len(d.GetData()[0].GetFields()) != 2 || !slices.Equal(d.GetData()[0].GetFields()[1].GetStream(), []byte{7})) {
+			t.Errorf("a record that lacks a byte is %v", d.GetData()[0])
+		}
+	}
+	r.dev.SetPortUp(2, false)
+	v.stop(3)
+	r.heard = second
+	if m := r.hear(); m.GetPortStatusChangeNotification() == nil {
+		t.Errorf("a client without program hears %v, want the port alone", m)
+	}
+	r.heard = first
+	if m := r.hear(); m.GetPortStatusChangeNotification() == nil {
+		t.Errorf("the program's client hears %v, want the port", m)
+	}
+}
