@@ -225,3 +225,63 @@ func TestAtomicProgram(t *testing.T) {
 		}
 	}
 }
+
+// A controller takes only plans for its switches. A refused plan changes nothing.
+func TestPlansOfOtherNetworks(t *testing.T) {
+	to := embedded.New(embedded.Options{Memory: true, Still: true})
+	t.Cleanup(func() { to.Close() })
+	first := countedPlan(t)
+	c, err := controller.New(t.Context(), first, to, controller.DeployOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fewer, other := countedPlan(t), countedPlan(t)
+	fewer.Switches = fewer.Switches[:2]
+	other.Switches[1].Name = "l9"
+	for want, p := range map[string]*controller.Plan{
+		"the plan has 2 switches, the network that runs has 3": fewer,
+		"l9: the network that runs has no such switch":         other,
+	} {
+		for what, err := range map[string]error{"SetPlan": c.SetPlan(t.Context(), p), "Compare": second(c.Compare(t.Context(), p))} {
+			var e *plan.Error
+			if !errors.As(err, &e) || e.Error() != want || !strings.Contains(e.Hint, "p4lb down") {
+				t.Errorf("%s: %v, want %s", what, err, want)
+			}
+		}
+	}
+	if c.Plan() != first {
+		t.Error("a refused plan replaces the plan")
+	}
+	if _, err := c.Registers("l9"); err == nil || err.Error() != "there is no switch l9" {
+		t.Errorf("registers of an unknown switch: %v", err)
+	}
+	if err := c.PacketOut(t.Context(), "l9", nil); err == nil || err.Error() != "there is no switch l9" {
+		t.Errorf("a packet from an unknown switch: %v", err)
+	}
+	if _, err := c.Registers("l1"); err != nil {
+		t.Error(err)
+	}
+}
+
+// With Parallel 1, a deployment takes one switch after the other, and counts those that are done.
+func TestOneSwitchAtOnce(t *testing.T) {
+	to := embedded.New(embedded.Options{Memory: true, Still: true})
+	t.Cleanup(func() { to.Close() })
+	var order []string
+	done := 0
+	_, err := controller.Deploy(t.Context(), countedPlan(t), to, controller.DeployOptions{Parallel: 1, Progress: func(p controller.Progress) {
+		if len(order) == 0 || order[len(order)-1] != p.Switch {
+			order = append(order, p.Switch)
+		}
+		if p.Step == "done" {
+			done++
+		}
+		if p.Done != done || p.Of != 3 {
+			t.Errorf("%s of %s: %d of %d are done, want %d of 3", p.Step, p.Switch, p.Done, p.Of, done)
+		}
+	}})
+	if err != nil || !slices.Equal(order, []string{"l1", "l2", "s1"}) || done != 3 {
+		t.Errorf("the switches %q in turn, %d are done: %v", order, done, err)
+	}
+}

@@ -191,7 +191,7 @@ func (g *generator) due(now time.Duration) (list []dataplane.Generated, next tim
 	defer g.mu.Unlock()
 	for {
 		var first *application
-		pipe, app := 0, 0
+		var pipe, app int
 		more = false
 		for i := range g.pipes {
 			for k := range g.pipes[i].apps {
