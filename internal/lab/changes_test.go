@@ -172,8 +172,11 @@ func TestEffectsAmongChoices(t *testing.T) {
 			t.Fatalf("%s: %d effects", c.design, len(list))
 		}
 		for k, e := range list {
-			if math.Abs(e.Change.Mean-c.change[k]) > 1e-9 || math.Abs(e.Spread-c.spread[k]) > 1e-9 || !e.Among {
+			if !(math.Abs(e.Change.Mean-c.change[k]) <= 1e-9) || !(math.Abs(e.Spread-c.spread[k]) <= 1e-9) || !e.Among {
 				t.Errorf("%s: %s changes the mean by %g with spread %g, want %g and %g", c.design, e.Choice, e.Change.Mean, e.Spread, c.change[k], c.spread[k])
+			}
+			if want := e.Change.p(0); e.P != want && !math.IsNaN(want) {
+				t.Errorf("%s: the probability of %s is %g, want %g of no effect", c.design, e.Choice, e.P, want)
 			}
 		}
 		if want := "mtu: 1500 → 9000"; list[0].Choice != want {

@@ -205,22 +205,6 @@ func TestCells(t *testing.T) {
 	})
 }
 
-// TestStrain: a real-time world carries packets by its kind and the cores, and at least one core.
-func TestStrain(t *testing.T) {
-	x, top := loaded(t, 1000, 1000, "traffic: [{pattern: pairs, pairs: [h1-h3], size: 14480, at: [0s]}]\nwarmup: 0\nduration: 1ms\nseeds: [4, 5]\n")
-	for _, c := range []struct {
-		world string
-		cores int
-		most  float64
-	}{{Embedded, 0, 150e3}, {Embedded, 1, 150e3}, {Embedded, 2, 300e3}, {BMv2, 1, 8e3}, {BMv2, 4, 32e3}} {
-		rate, most, err := Strain(x, top, c.world, c.cores)
-		// Ten segments and five acknowledgments, through three switches, in 1 ms.
-		if err != nil || !near(rate, 45e3) || most != c.most {
-			t.Errorf("%s on %d cores: %g packets a second of %g, %v; want 45000 of %g", c.world, c.cores, rate, most, err, c.most)
-		}
-	}
-}
-
 // TestLossesNamed: packets of flows pass few switches. The run names a switch whose packets have no
 // port, and the switch and reason of most drops. Copies that end are no drops.
 func TestLossesNamed(t *testing.T) {
@@ -443,5 +427,38 @@ func TestFramingOf(t *testing.T) {
 		if got.segment != c.segment || got.headers != c.headers {
 			t.Errorf("%v, %s%s: segments of %d, headers of %d; want %d and %d", c.kind, c.more, c.world, got.segment, got.headers, c.segment, c.headers)
 		}
+	}
+}
+
+// TestSeedsNeeded: the half-width of an interval falls with the square root of the seeds. Two seeds
+// suffice for an estimate, and at least one more than now is needed.
+func TestSeedsNeeded(t *testing.T) {
+	for _, c := range []struct {
+		e    Estimate
+		from float64
+		want float64
+	}{
+		{Estimate{Mean: 1, Half: 2, N: 2}, 0, 8}, {Estimate{Mean: 3, Half: 2, N: 2}, 1, 3}, {Estimate{Mean: -1, Half: 2, N: 3}, 0, 12}, {Estimate{Mean: 5, Half: 1, N: 5}, 0, 6},
+		{Estimate{Mean: 1, Half: 0, N: 1}, 0, math.Inf(1)}, {Estimate{Mean: 1, Half: 2, N: 5}, 1, math.Inf(1)},
+	} {
+		if got := c.e.seeds(c.from); got != c.want {
+			t.Errorf("%+v from %g: %g seeds, want %g", c.e, c.from, got, c.want)
+		}
+	}
+}
+
+// TestCoverageOnScreen: a state that needs several lines has the names in the first line alone.
+func TestCoverageOnScreen(t *testing.T) {
+	c := Coverage{Items: []CoverageItem{
+		{Of: []string{"fig3", "fig4"}, What: "flow completion times; of all flows", State: "one two three four five six seven eight nine ten eleven twelve", Why: "because"},
+		{Of: []string{"fig1"}, What: "a drawing", State: illustration}, {Of: []string{"fig2"}, What: "a drawing", State: illustration},
+	}}
+	var got []string
+	for _, line := range c.Screen() {
+		got = append(got, strings.Join(line, "|"))
+	}
+	want := []string{"PRINTED|WHAT|RECORDED", "fig3 fig4|flow completion times|one two three four five six seven", "||eight nine ten eleven twelve", "2 others|fig1 fig2|" + illustration}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -157,7 +157,7 @@ func TestJobsShareFabric(t *testing.T) {
 	if a, b := alone["iteration-time:a"], both["iteration-time:a"]; b < a*1.2 {
 		t.Errorf("job a takes %.4f ms alone and %.4f beside b: want a fifth more", a, b)
 	}
-	if got, want := both["iteration-time"], (both["iteration-time:a"]+both["iteration-time:b"])/2; math.Abs(got-want) > 1e-9 {
+	if got, want := both["iteration-time"], (both["iteration-time:a"]+both["iteration-time:b"])/2; !(math.Abs(got-want) <= 1e-9) {
 		t.Errorf("iteration-time %g: want the mean of the jobs, %g", got, want)
 	}
 }

@@ -44,7 +44,7 @@ func TestMetricsByHand(t *testing.T) {
 		"sharing": 25, "utilisation": 50, "utilisation-whole": 40, "utilisation-min": 10, "paths-used": 75,
 		"dropped": 1, "pauses": 2, "paused": 3, "recirculated": 4, "copies": 5, "probe-load": 6, "decision-delay": 7, "granularity": 8,
 	} {
-		if v, ok := got[name]; !ok || math.Abs(v-want) > 1e-9 {
+		if v, ok := got[name]; !ok || !(math.Abs(v-want) <= 1e-9) {
 			t.Errorf("%s is %v (%v), want %v", name, v, ok, want)
 		}
 	}
@@ -86,7 +86,7 @@ func TestCollectivesByHand(t *testing.T) {
 		"straggler-share": (60.0 + 0) / 2, // the median rank ends 6 of 10 ms before the last
 		"link-imbalance":  50, "buffer-peak": 9, "fct-max": 20,
 	} {
-		if v, ok := got[name]; !ok || math.Abs(v-want) > 1e-9 {
+		if v, ok := got[name]; !ok || !(math.Abs(v-want) <= 1e-9) {
 			t.Errorf("%s is %v (%v), want %v", name, v, ok, want)
 		}
 	}

@@ -49,14 +49,14 @@ func TestProgress(t *testing.T) {
 		t.Fatalf("the figures are %v, want %v: a ring under a leaf uses no links upwards", names, want)
 	}
 	so, ideal := late.Figures[0].Series[0], late.Figures[0].Series[1]
-	if so.Label != "under way" || math.Abs(so.Y[0]-2.5*alone(1e6)) > 1e-5 || ideal.Y[0] < 5.9*alone(1e6) || ideal.Y[0] > 6*alone(1e6) {
+	if so.Label != "under way" || !(math.Abs(so.Y[0]-2.5*alone(1e6)) <= 1e-5) || ideal.Y[0] < 5.9*alone(1e6) || ideal.Y[0] > 6*alone(1e6) {
 		t.Errorf("%s for %v ms of %v, want 2.5 of 6 times %g ms", so.Label, so.Y, ideal.Y, alone(1e6))
 	}
 	going := 0
 	for k, s := range late.Figures[2].Series {
 		for i, shade := range s.Shade {
 			if shade < 0.5 {
-				if going++; k != 2 || math.Abs(s.To[i]-2.5*alone(1e6)) > 1e-5 {
+				if going++; k != 2 || !(math.Abs(s.To[i]-2.5*alone(1e6)) <= 1e-5) {
 					t.Errorf("step %d is under way until %g ms", k, s.To[i])
 				}
 			}

@@ -395,7 +395,7 @@ cases:
 	if a, b := mean("slow"), mean("switch"); !(b >= a) {
 		t.Errorf("%g ms with all links of a switch slow, %g with one", b, a)
 	}
-	if a, b := mean("whole"), mean("over"); math.Abs(b-a) > 0.2*a {
+	if a, b := mean("whole"), mean("over"); !(math.Abs(b-a) <= 0.2*a) {
 		t.Errorf("%g ms after a link was slow, %g without", b, a)
 	}
 }
@@ -492,7 +492,7 @@ interval: 20us
 		return c.Results[0].Metrics["queue-mean"]
 	}
 	small, large := share("200"), share("400")
-	if !(large > 1) || math.Abs(small/large-2) > 1e-9 {
+	if !(large > 1) || !(math.Abs(small/large-2) <= 1e-9) {
 		t.Errorf("%g %% of 200 packets and %g %% of 400, want half", small, large)
 	}
 }
@@ -520,7 +520,7 @@ duration: 2ms
 warmup: 0
 `)).Results[0]
 		for name, want := range map[string]float64{"utilisation": c.all, "utilisation-min": c.idlest, "paths-used": c.pathsUsed} {
-			if v, ok := r.Metrics[name]; ok == math.IsNaN(want) || ok && math.Abs(v-want) > 1 {
+			if v, ok := r.Metrics[name]; ok == math.IsNaN(want) || ok && !(math.Abs(v-want) <= 1) {
 				t.Errorf("%s, failed %q: %s is %v, want %v", c.scheme, c.fail, name, v, want)
 			}
 		}

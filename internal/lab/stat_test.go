@@ -20,7 +20,7 @@ func TestEstimate(t *testing.T) {
 		{[]float64{4, math.NaN(), 4, 4}, 4, 0},
 	} {
 		e := newEstimate(c.values)
-		if math.Abs(e.Mean-c.mean) > 1e-9 || math.Abs(e.Half-c.half) > 0.001 {
+		if !(math.Abs(e.Mean-c.mean) <= 1e-9) || !(math.Abs(e.Half-c.half) <= 0.001) {
 			t.Errorf("%v: got %+v, want %g ± %g", c.values, e, c.mean, c.half)
 		}
 	}
@@ -46,7 +46,7 @@ func TestCoverage(t *testing.T) {
 			hit++
 		}
 	}
-	if share := float64(hit) / n; math.Abs(share-0.95) > 0.012 {
+	if share := float64(hit) / n; !(math.Abs(share-0.95) <= 0.012) {
 		t.Errorf("the mean is in the interval in %.3f of the cases", share)
 	}
 }
@@ -55,7 +55,7 @@ func TestCoverage(t *testing.T) {
 func TestReduction(t *testing.T) {
 	a, b := []float64{9, 90, 900}, []float64{10, 100, 1000}
 	e := reduction(a, b)
-	if math.Abs(e.Mean-10) > 1e-9 || !e.excludes(0) {
+	if !(math.Abs(e.Mean-10) <= 1e-9) || !e.excludes(0) {
 		t.Errorf("got %+v, want 10 %% beyond doubt", e)
 	}
 }

@@ -156,16 +156,16 @@ func TestDesigns(t *testing.T) {
 func TestHolm(t *testing.T) {
 	got := holm([]float64{0.04, 0.01, math.NaN(), 0.03, 0.005})
 	for i, want := range []float64{0.06, 0.03, math.NaN(), 0.06, 0.02} {
-		if math.Abs(got[i]-want) > 1e-12 && !(math.IsNaN(want) && math.IsNaN(got[i])) {
+		if !(math.Abs(got[i]-want) <= 1e-12) && !(math.IsNaN(want) && math.IsNaN(got[i])) {
 			t.Errorf("place %d: %g, want %g", i, got[i], want)
 		}
 	}
 	e := newEstimate([]float64{1, 2, 3, 4, 5})
 	// t = 3/(1.5811/sqrt 5) = 4.2426 with four degrees of freedom.
-	if p := e.p(0); math.Abs(p-0.01324) > 1e-4 {
+	if p := e.p(0); !(math.Abs(p-0.01324) <= 1e-4) {
 		t.Errorf("p is %g", p)
 	}
-	if p := e.p(e.high()); math.Abs(p-0.05) > 1e-9 {
+	if p := e.p(e.high()); !(math.Abs(p-0.05) <= 1e-9) {
 		t.Errorf("at the end of the interval p is %g", p)
 	}
 }

@@ -174,7 +174,7 @@ func TestSpans(t *testing.T) {
 				yield(v)
 			}
 		})
-		if math.Abs(s.low-c.low) > 1e-12 || math.Abs(s.high-c.high) > 1e-12 || s.log != (c.axis.Log && c.axis.Names == nil) {
+		if !(math.Abs(s.low-c.low) <= 1e-12) || !(math.Abs(s.high-c.high) <= 1e-12) || s.log != (c.axis.Log && c.axis.Names == nil) {
 			t.Errorf("%+v with %v: %+v, want %g to %g", c.axis, c.values, s, c.low, c.high)
 		}
 	}

@@ -370,7 +370,7 @@ func TestSplitFiles(t *testing.T) {
 			t.Errorf("coefficient %d: %v and %v", i, c, split.Coeff[i])
 		}
 	}
-	if math.Abs(whole.Test.R2-split.Test.R2) > 1e-12 || math.Abs(whole.CV.MSE-split.CV.MSE) > 1e-12 {
+	if !(math.Abs(whole.Test.R2-split.Test.R2) <= 1e-12) || !(math.Abs(whole.CV.MSE-split.CV.MSE) <= 1e-12) {
 		t.Errorf("R² %v and %v", whole.Test, split.Test)
 	}
 }

@@ -85,7 +85,7 @@ func TestCharts(t *testing.T) {
 	}
 	c := s.residuals()
 	for i, x := range c.Series[0].X {
-		if fit := s.Fit.At(rows[i].L, rows[i].T); x != fit || math.Abs(x+c.Series[0].Y[i]-rows[i].Y) > 1e-12 {
+		if fit := s.Fit.At(rows[i].L, rows[i].T); x != fit || !(math.Abs(x+c.Series[0].Y[i]-rows[i].Y) <= 1e-12) {
 			t.Fatalf("residual %d: %g of %g, want %g of %g", i, c.Series[0].Y[i], x, rows[i].Y-fit, fit)
 		}
 	}
@@ -126,7 +126,7 @@ func TestCharts(t *testing.T) {
 		t.Errorf("axes %+v and %+v, want %v and %v", c.X, c.Y, across, up)
 	}
 	index := c.Series[0]
-	if got, want := index.Reach*2*48, float64(up.Max-up.Min); math.Abs(got-want) > 1e-9 {
+	if got, want := index.Reach*2*48, float64(up.Max-up.Min); !(math.Abs(got-want) <= 1e-9) {
 		t.Errorf("all rows are %g high, want %g", got, want)
 	}
 	for i := 1; i < len(index.X); i++ {

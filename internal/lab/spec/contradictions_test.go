@@ -54,7 +54,7 @@ func TestWarmupText(t *testing.T) {
 		}
 		again, err := s.Warmup.MarshalText()
 		var w Warmup
-		if err != nil || w.UnmarshalText(again) != nil || w.Time != s.Warmup.Time || math.Abs(w.Share-s.Warmup.Share) > 1e-12 {
+		if err != nil || w.UnmarshalText(again) != nil || w.Time != s.Warmup.Time || !(math.Abs(w.Share-s.Warmup.Share) <= 1e-12) {
 			t.Errorf("%q is written as %q, %v", text, again, err)
 		}
 	}
@@ -210,7 +210,7 @@ func TestMoments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mean, square := c.moments(); math.Abs(mean-200) > 1 || math.Abs(square-(100*100+300*300)/2) > 200 {
+	if mean, square := c.moments(); !(math.Abs(mean-200) <= 1) || !(math.Abs(square-(100*100+300*300)/2) <= 200) {
 		t.Errorf("mean %v, mean square %v", mean, square)
 	}
 }

@@ -356,3 +356,29 @@ func TestCollectiveTypes(t *testing.T) {
 		}
 	}
 }
+
+// TestBroadcastPhase: in a workload, the first rank of a broadcast goes on when the messages of all
+// its chunks have arrived.
+func TestBroadcastPhase(t *testing.T) {
+	tr := &Traffic{Pattern: List, File: "w", Chunks: 2}
+	text := "MICRO\n2\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 4000 1\nb -1 1 NONE 0 1 NONE 0 1 BROADCAST 100 1\n"
+	flows, err := tr.readList(hosts(t, 4), from(map[string]string{"w": text}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent []int32
+	for i, f := range flows {
+		if !f.Compute && f.Bytes == 50 && f.Src == 0 {
+			sent = append(sent, int32(i))
+		}
+	}
+	if len(sent) != 2 {
+		t.Fatalf("the first rank sends the messages %v, want one for each of two chunks", sent)
+	}
+	waits := func(f Flow) bool {
+		return f.Compute && f.Src == 0 && f.Waits != nil && !slices.ContainsFunc(sent, func(i int32) bool { return !slices.Contains(f.Waits.After, i) })
+	}
+	if !slices.ContainsFunc(flows, waits) {
+		t.Errorf("no step of the first rank waits for the messages %v", sent)
+	}
+}

@@ -225,7 +225,7 @@ func TestMeanSizes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := d.Mean(); math.Abs(got-c.want) > 1e-9 {
+		if got := d.Mean(); !(math.Abs(got-c.want) <= 1e-9) {
 			t.Errorf("%+v: mean %g, want %g", c.tr, got, c.want)
 		}
 	}
