@@ -265,6 +265,9 @@ func TestMessages(t *testing.T) {
 		{"extern cells<T, I> { cells(bit<32> n); }\ncontrol c() { cells<bit<8>, nosuch>(4) r; apply { } }", "2:29: nosuch is not declared"},
 		{"action f(in bit<8> x) { switch (nosuch) { 1: { } 2: { } } }", "1:33: nosuch is not declared"},
 		{"action f(in bit<8> x) { switch (x) { nosuch: { } } }", "1:38: nosuch is not declared"},
+		// Only constructors of parsers, controls and packages take blocks, and nothing takes a package.
+		{"parser P(in bit<8> x);\nvoid f(P p) { }", "2:8: parameter p cannot have type P: only the constructors of parsers, controls and packages take such"},
+		{"package P();\nextern void f(P p);", "2:15: parameter p cannot be a package"},
 		// An amount of 0 shifts nothing.
 		{"const bit<8> a = 8w1 << 0;\nbit<8> f(in bit<8> x) { return x >> 0; }", ""},
 		{"bit<8> f(in bit<8> x) { return x >> -1; }", "1:32: x >> -1: the shift amount is negative, it is -1"},

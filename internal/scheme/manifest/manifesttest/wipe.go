@@ -46,10 +46,6 @@ func wipe(v reflect.Value) (n int) {
 		for i := range v.Len() {
 			n += wipe(v.Index(i))
 		}
-	case reflect.Pointer:
-		if !v.IsNil() {
-			n = wipe(v.Elem())
-		}
 	}
 	return n
 }
