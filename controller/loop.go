@@ -55,10 +55,13 @@ func (c *Controller) Loop(ctx context.Context, tasks []Task, o LoopOptions) Loop
 	l := &loop{opts: o, broken: map[string]string{}, paces: map[string]*pace{}, fabric: f}
 	paced := make([]task.Task, len(tasks))
 	for i, t := range tasks {
-		paced[i] = &pacedTask{Task: t, loop: l, rest: 2 * time.Duration(len(tasks))}
+		paced[i] = &pacedTask{Task: t, loop: l, rest: restOf(len(tasks))}
 	}
 	return l.run(ctx, task.NewSchedule(paced, 0))
 }
+
+// restOf returns the pause of each of some tasks, as a multiple of its run time.
+func restOf(tasks int) time.Duration { return 2 * time.Duration(tasks) }
 
 // A pacedTask pauses after an error. It also pauses for a multiple of its run time, so that all
 // tasks together take at most half of the loop's time. A task that wants to send more probes than

@@ -34,3 +34,12 @@ func TestPaceOfTasks(t *testing.T) {
 		}
 	}
 }
+
+// The more tasks there are, the longer each one rests: all together run half of the time.
+func TestRestOfTasks(t *testing.T) {
+	for tasks, want := range map[int]time.Duration{1: 2, 2: 4, 5: 10} {
+		if got := restOf(tasks); got != want {
+			t.Errorf("each of %d tasks rests %d times as long as it runs, want %d", tasks, got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package inspect
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -154,10 +155,7 @@ func (p *parquetRows) row() (row *recordRow, err error) {
 		}
 		n, err := p.r.Read(p.buf[:cap(p.buf)])
 		if n == 0 {
-			if err == nil {
-				err = io.EOF
-			}
-			return nil, err
+			return nil, cmp.Or(err, io.EOF)
 		}
 		p.buf, p.at = p.buf[:n], 0
 	}

@@ -106,3 +106,22 @@ func TestMatchManifest(t *testing.T) {
 		t.Errorf("a table that the program lacks: %v", err)
 	}
 }
+
+// The default action of a table can be set unless the table or its default action is constant.
+func TestPresets(t *testing.T) {
+	for _, test := range []struct {
+		constant bool
+		action   uint32 // constant default action
+		want     bool
+	}{{false, 0, true}, {false, 2, false}, {true, 0, false}, {true, 2, false}} {
+		info := program()
+		info.Tables = []*configv1.Table{{Preamble: &configv1.Preamble{Id: 12, Name: "In.other"}, IsConstTable: test.constant, ConstDefaultActionId: test.action}}
+		x, err := New(info, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := x.ByID[12].Presets(); got != test.want {
+			t.Errorf("%+v: %v", test, got)
+		}
+	}
+}

@@ -615,3 +615,22 @@ func TestQueueOf(t *testing.T) {
 		}
 	}
 }
+
+// Each interval with recirculations begins with counts of 0 in all cells, the first ones too.
+func TestFailureCountsAnew(t *testing.T) {
+	task := manifest.Task{Kind: manifest.FailureWatch, Period: manifest.Duration(time.Millisecond), Registers: map[manifest.Part]string{
+		manifest.PartRounds: "rounds", manifest.PartPackets: "packets", manifest.PartPortRounds: "per-port", manifest.PartFaulty: "faulty",
+	}}
+	run := one(t, newFailureTask, node(task, "rounds", "packets", "per-port", "faulty"), Options{})
+	f := &fakeFabric{registers: map[string][]uint64{
+		"rounds": {9, 0, 0, 0}, "packets": {5, 6, 7, 8}, "per-port": {1, 2, 3, 4}, "faulty": {0, 0, 0, 0},
+	}}
+	if next, err := run.Run(time.Second, f); err != nil || next != time.Second+time.Millisecond {
+		t.Errorf("next at %v, %v", next, err)
+	}
+	for name, cells := range f.registers {
+		if !slices.Equal(cells, make([]uint64, 4)) {
+			t.Errorf("%s has %d", name, cells)
+		}
+	}
+}
