@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -90,6 +91,19 @@ func TestApart(t *testing.T) {
 	} {
 		if got := (&Chart{Series: c.list}).apart(); got != c.want {
 			t.Errorf("%+v: %v", c.list, got)
+		}
+	}
+}
+
+// TestTicksFromTheLowEnd: an axis that does not begin at zero has its first tick at the first round
+// value in it.
+func TestTicksFromTheLowEnd(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		want      []float64
+	}{{30, 97, []float64{40, 60, 80}}, {40, 100, []float64{40, 50, 60, 70, 80, 90, 100}}, {-97, -30, []float64{-80, -60, -40}}, {1000, 1600, []float64{1000, 1100, 1200, 1300, 1400, 1500, 1600}}, {1000, 1601, []float64{1000, 1200, 1400, 1600}}} {
+		if got := (span{low: c.low, high: c.high}).ticks(); !slices.Equal(got, c.want) {
+			t.Errorf("%g to %g: %v, want %v", c.low, c.high, got, c.want)
 		}
 	}
 }

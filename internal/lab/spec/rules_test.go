@@ -1,12 +1,14 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/p4lb/p4lb/internal/network/fabric"
+	"github.com/p4lb/p4lb/internal/scheme"
 )
 
 // TestDefaultsText: the choices of each preset form a part of an experiment file that has the same
@@ -236,6 +238,65 @@ func TestNamesOfCollectives(t *testing.T) {
 	for n, want := range map[int16]string{-1: "-1", 0: "ALL_REDUCE", int16(len(etCollectives)) - 1: etCollectives[len(etCollectives)-1], int16(len(etCollectives)): fmt.Sprint(len(etCollectives))} {
 		if got := etName(n); got != want {
 			t.Errorf("%d is called %s, want %s", n, got, want)
+		}
+	}
+}
+
+// TestSmallestMessages: a message of a Chakra trace may have a single byte, and its flow has it.
+func TestSmallestMessages(t *testing.T) {
+	for size, want := range map[int]string{1: "", 0: "comm_size: want a number above 0"} {
+		type attr = map[string]any
+		tr := Traffic{Pattern: List, File: "t.*.et"}
+		flows, err := tr.readList(hosts(t, 8), from(map[string]string{
+			"t.0.et": string(newTrace().node(1, etSend, nil, attr{"comm_dst": 1, "comm_size": size, "comm_tag": 3}).b),
+			"t.1.et": string(newTrace().node(1, etRecv, nil, attr{"comm_src": 0, "comm_size": size, "comm_tag": 3}).b),
+		}))
+		if want != "" {
+			if err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%d bytes: %v, want %s", size, err, want)
+			}
+			continue
+		}
+		if messages, sum, _ := counted(flows); err != nil || messages != 1 || sum != 1 {
+			t.Errorf("%d bytes: %d messages of %d bytes, %v", size, messages, sum, err)
+		}
+	}
+}
+
+// ownScheme is a scheme outside of the catalogue without a model.
+type ownScheme struct {
+	scheme.Scheme
+	archs []string
+}
+
+func (ownScheme) Name() string      { return "mine" }
+func (s ownScheme) Archs() []string { return s.archs }
+func (ownScheme) Native() error     { return errors.New("no model") }
+
+// TestOwnRows: a row of a scheme outside of the catalogue has the scheme's name and its first
+// architecture, unless the experiment gives others or another row has the name.
+func TestOwnRows(t *testing.T) {
+	for _, c := range []struct {
+		row   Scheme
+		archs []string
+		rows  []string
+		want  string
+	}{
+		{Scheme{Scheme: "./p", Label: "./p"}, []string{"v1model"}, nil, "mine "},
+		{Scheme{Scheme: "./p", Label: "./p"}, []string{"tna", "t2na"}, nil, "mine tna"},
+		{Scheme{Scheme: "./p", Label: "./p@t2na", Arch: "t2na"}, []string{"tna", "t2na"}, nil, "mine t2na"},
+		{Scheme{Scheme: "./p", Label: "given"}, []string{"tna"}, nil, "given tna"},
+		{Scheme{Scheme: "./p", Label: "./p"}, []string{"v1model"}, []string{"mine"}, "./p "},
+		{Scheme{Scheme: "./p", Label: "./p"}, []string{"v1model"}, []string{"other"}, "mine "},
+	} {
+		s := c.row
+		s.made = ownScheme{archs: c.archs}
+		var rows []Scheme
+		for _, label := range c.rows {
+			rows = append(rows, Scheme{Label: label})
+		}
+		if s.settleOwn(rows); s.Label+" "+s.Arch != c.want {
+			t.Errorf("%+v: %s %s, want %s", c.row, s.Label, s.Arch, c.want)
 		}
 	}
 }
