@@ -382,3 +382,22 @@ func TestBroadcastPhase(t *testing.T) {
 		t.Errorf("no step of the first rank waits for the messages %v", sent)
 	}
 }
+
+// TestDefaultMetrics: an experiment with a job, or with a case that has one, shows the metrics of jobs,
+// unless it names others.
+func TestDefaultMetrics(t *testing.T) {
+	const job = "jobs: [{ranks: 2, phases: [{collective: all-reduce, size: 1MB}]}]"
+	for text, want := range map[string]string{
+		job: strings.Join(jobMetrics, " "), "cases: [{name: a}, {name: b, " + job + "}]": strings.Join(jobMetrics, " "), "metrics: [fct-mean]\n" + job: "fct-mean",
+		"transport: udp": strings.Join(defaultMetrics("udp", "short", false), " "), "": strings.Join(defaultMetrics("tcp", "short", false), " "),
+	} {
+		x, err := Load("x.yaml", []byte("topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 4, rate: 1G}}\nschemes: [ecmp]\nduration: 1ms\n"+text+"\n"), nil, nil)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := strings.Join(x.Metrics, " "); got != want || x.MetricsAsked != strings.Contains(text, "metrics:") {
+			t.Errorf("%s: %s, asked %v; want %s", text, got, x.MetricsAsked, want)
+		}
+	}
+}
