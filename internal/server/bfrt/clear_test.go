@@ -122,3 +122,32 @@ func TestKeysOfRows(t *testing.T) {
 		t.Error("a read of a row has no data")
 	}
 }
+
+// A seed alone changes the hash of the program's algorithm. Another field needs an algorithm.
+func TestSeedOfHash(t *testing.T) {
+	r := newHashRig(t)
+	const table = "In.quick.algorithm"
+	_, own := r.now()
+	r.must(r.write(everywhere, r.byDefault(mod, table, r.data(table, "", "seed", 0x1234))))
+	if _, seeded := r.now(); seeded == own || uint64(seeded) != r.computed("quick") {
+		t.Errorf("with a seed the hash is %#x, without %#x, computed %#x", seeded, own, r.computed("quick"))
+	}
+	r.refused("a seed and another field", r.byDefault(mod, table, r.data(table, "", "seed", 1, "extend", true)), codes.InvalidArgument, "the data names no algorithm")
+	r.must(r.write(everywhere, r.byDefault(del, table, nil)))
+	if _, again := r.now(); again != own {
+		t.Errorf("after a deletion the hash is %#x, want %#x", again, own)
+	}
+}
+
+// Only a row that exists has a handle, and only a whole key names a row.
+func TestHandlesOfRows(t *testing.T) {
+	r := newRig(t)
+	const table = "$mirror.cfg"
+	r.set(ins, table, r.key(table, 5), r.data(table, "$normal", "$session_enable", true))
+	for want, key := range map[codes.Code]*wire.TableKey{codes.OK: r.key(table, 5), codes.NotFound: r.key(table, 6), codes.InvalidArgument: {}} {
+		_, code := r.ask(everywhere, &wire.Entity{Entity: &wire.Entity_Handle{Handle: &wire.HandleId{TableId: r.table(table).schema.ID, Value: &wire.HandleId_Key{Key: key}}}})
+		if code != want {
+			t.Errorf("key %v: %v, want %v", key, code, want)
+		}
+	}
+}
