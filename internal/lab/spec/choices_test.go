@@ -338,12 +338,10 @@ links: [{ends: [h1, l1], rate: 1G}, {ends: [h2, l1], rate: 1G}, {ends: [h3, l1],
 		"ftp": `there is no host "ftp" in net, nor a leaf or range h1..h4, nor a service such as web`, "h3..h2": `there is no host "h3..h2"`, "h1..web": `there is no host "h1..web"`,
 	} {
 		set, err := receiverSet(topo, strings.Fields(names))
+		slices.Sort(set)
 		got := fmt.Sprint(set)
 		if err != nil {
 			got = err.Error()
-		} else {
-			slices.Sort(set)
-			got = fmt.Sprint(set)
 		}
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %s, want %s", names, got, want)
