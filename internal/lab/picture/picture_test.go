@@ -143,6 +143,10 @@ func TestCharts(t *testing.T) {
 	if c := (Subject{&line, s.Poly, s.Rows}).surface(); len(c.Series) != 1 {
 		t.Error("a hull of two points is drawn")
 	}
+	line.Hull = s.Fit.Hull[:3]
+	if c := (Subject{&line, s.Poly, s.Rows}).surface(); len(c.Series) != 2 || len(c.Series[1].X) != 4 {
+		t.Error("a hull of three points is not drawn as a closed line")
+	}
 }
 
 // TestSample: large data are shown by every n-th row.
