@@ -201,7 +201,11 @@ func TestCompleteKeeps(t *testing.T) {
 		}},
 	}
 	before := m
+	given := m
 	Complete(&m, info)
+	if len(given.Tables[0].Keys) != 1 || len(given.Tables[0].Actions) != 1 || given.Registers[1].Size != 0 {
+		t.Errorf("another copy of the manifest became %+v, %+v", given.Tables, given.Registers)
+	}
 	registers := map[string]manifest.Register{
 		"I.new":   {Name: "I.new", Content: manifest.Content{Kind: manifest.Opaque}, Size: 16, Width: 48},
 		"I.known": {Name: "I.known", Content: manifest.Content{Kind: manifest.Count}, Size: 3, Width: 5},
