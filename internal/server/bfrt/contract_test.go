@@ -478,6 +478,21 @@ func TestSetsOfNodes(t *testing.T) {
 			t.Errorf("group %d: %d further copies", group, n)
 		}
 	}
+	// A set leaves a group alone or with its exclusion.
+	for _, group := range []uint64{3, 4} {
+		without := r.entry("$pre.mgid", r.key("$pre.mgid", group), r.data("$pre.mgid", "", "$MULTICAST_ECMP_ID", []uint32{1}))
+		without.TableFlags = &wire.TableFlags{ModDel: true}
+		r.fine(update(wire.Update_MODIFY_INC, without))
+		d := r.get(everywhere, "$pre.mgid", r.key("$pre.mgid", group))
+		for _, name := range []string{"$MULTICAST_ECMP_ID", "$MULTICAST_ECMP_L1_XID"} {
+			if got := r.field("$pre.mgid", d, name).GetIntArrVal().GetVal(); len(got) != 0 {
+				t.Errorf("group %d: %s is %d, want none", group, name, got)
+			}
+		}
+		if got := r.field("$pre.mgid", d, "$MULTICAST_ECMP_L1_XID_VALID").GetBoolArrVal().GetVal(); len(got) != 0 {
+			t.Errorf("group %d: the exclusions are %v, want none", group, got)
+		}
+	}
 }
 
 // Members are inserted once, modified and deleted if they exist, up to the profile's

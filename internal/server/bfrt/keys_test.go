@@ -449,6 +449,13 @@ func TestPortMetadata(t *testing.T) {
 	}
 	r.set(del, table, r.key(table, 2), nil)
 	says("deleted", 0, 0)
+	// Each of the four pipes has the ports 0 to 71.
+	for _, port := range []uint64{71, 128, 3<<7 | 71} {
+		r.fine(update(ins, r.entry(table, r.key(table, port), r.data(table, "", "class", 1, "rank", 1))))
+	}
+	for _, port := range []uint64{72, 127, 128 | 72, 511} {
+		r.refused("a port that no pipe has", update(ins, r.entry(table, r.key(table, port), r.data(table, "", "class", 1, "rank", 1))), codes.InvalidArgument, fmt.Sprintf("there is no port %d", port))
+	}
 }
 
 // A table whose pipes have their own entries returns each entry once, whichever pipes have
