@@ -140,3 +140,36 @@ func TestFinish(t *testing.T) {
 		t.Error("a register that cannot be read is no error")
 	}
 }
+
+// A register for each slot of a group is compared as one register for all paths is. The task
+// reports a switch that does not answer, and compares again at its next time.
+func TestSilenceOfSlots(t *testing.T) {
+	const ms = time.Millisecond
+	rtts := array(t, numbers("rtt0", 3, manifest.ByGroup))
+	rtts.Parts = append(rtts.Parts, rtts.Parts[0])
+	rtts.Parts[1].Register = &manifest.Register{Name: "rtt1", Size: 3}
+	s := &silence{sw: "l1", period: ms, rtts: rtts, groups: []fabric.Group{{ID: 2, Hops: []fabric.Hop{{Port: 2}, {Port: 3}}}}, paths: map[[2]int]*watched{}}
+	f := &failingFabric{fakeFabric: fakeFabric{registers: map[string][]uint64{"rtt0": {0, 0, 7}, "rtt1": {0, 0, 8}}}}
+	for now := time.Duration(0); now <= 24*ms; now += 4 * ms {
+		f.registers["rtt0"][2]++ // probes of the first path return
+		f.down = ""
+		if now == 8*ms {
+			f.down = "l1"
+		}
+		if err := s.look(now, f); (err != nil) != (now == 8*ms) {
+			t.Errorf("at %v: %v", now, err)
+		}
+	}
+	if want := []string{"rtt1[2..3]=65535"}; !slices.Equal(f.written, want) {
+		t.Errorf("written %q, want %q", f.written, want)
+	}
+	if s.behind(2) || !s.behind(3) {
+		t.Errorf("port 2 is silent: %v, port 3: %v; want only port 3", s.behind(2), s.behind(3))
+	}
+	// The task ends its run with the error.
+	s.next, f.down = 0, "l1"
+	task := &failureTask{identity: identity{manifest.FailureWatch, "l1"}, period: 3 * ms, silence: s}
+	if next, err := task.Run(30*ms, f); err == nil || next != 33*ms {
+		t.Errorf("a run without an answer: %v, next at %v", err, next)
+	}
+}
