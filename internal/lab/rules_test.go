@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/lab/spec"
 	"github.com/p4lb/p4lb/internal/lab/store"
@@ -210,46 +208,6 @@ func TestRehearsal(t *testing.T) {
 		if refused := c.fails > 0 && c.fails <= c.calls; calls != c.calls || refused != errors.Is(err, wrong) || refused && err.Error() != "ecmp: a group is too wide" || !refused && err != nil {
 			t.Errorf("%+v: %d plans, %v", c, calls, err)
 		}
-	}
-}
-
-// TestParquetColumns: a table as Parquet has numbers, texts and truth values in the columns of the
-// CSV file, and NaN for values that a run does not have.
-func TestParquetColumns(t *testing.T) {
-	dir := t.TempDir()
-	from := filepath.Join(dir, "x.csv")
-	if err := os.WriteFile(from, []byte("scheme,seed,fct,counted,finished,class\necmp,1,0.5,true,false,short\ndrill,2,,false,true,long\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	to, err := os.Create(filepath.Join(dir, "x.parquet"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer to.Close()
-	if err := ToParquet(from, to); err != nil {
-		t.Fatal(err)
-	}
-	type row struct {
-		Scheme   string  `parquet:"scheme"`
-		Seed     float64 `parquet:"seed"`
-		FCT      float64 `parquet:"fct"`
-		Counted  bool    `parquet:"counted"`
-		Finished bool    `parquet:"finished"`
-		Class    string  `parquet:"class"`
-	}
-	list, err := parquet.ReadFile[row](to.Name())
-	if got := fmt.Sprintf("%+v", list); err != nil || got != "[{Scheme:ecmp Seed:1 FCT:0.5 Counted:true Finished:false Class:short} {Scheme:drill Seed:2 FCT:NaN Counted:false Finished:true Class:long}]" {
-		t.Errorf("%s, %v", got, err)
-	}
-	// Files that cannot be read are named.
-	if err := ToParquet(filepath.Join(dir, "none.csv"), to); err == nil || !strings.Contains(err.Error(), "none.csv") {
-		t.Errorf("a missing file: %v", err)
-	}
-	if err := os.WriteFile(from, []byte("a,b\n1\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := ToParquet(from, to); err == nil || !strings.Contains(err.Error(), "x.parquet") {
-		t.Errorf("a row with too few fields: %v", err)
 	}
 }
 

@@ -40,6 +40,8 @@ func TestJobBudget(t *testing.T) {
 		{"data: 2, pipeline: 2, microbatches: 3, phases: [{pipeline: backward, size: 1KB, phases: [{compute: 1ms}]}]", 3*(2*2+4) + 4},
 		{"data: 2, pipeline: 2, microbatches: 3, phases: [{pipeline: 1f1b, size: 1KB, phases: [{compute: 1ms}], backward: [{compute: 1ms}, {compute: 1ms}]}]", 3*(2*(2+4)+2*4) + 4},
 		{"data: 2, pipeline: 2, tensor: 2, phases: [{pipeline: forward, size: 1KB, phases: [{collective: all-reduce, over: tensor, size: 1KB}]}]", 2*(2*(2*2*1+2+2)) + 8 + 8},
+		// All 32 hosts of the network compute beside two stages.
+		{"pipeline: 2, phases: [{compute: 1ms}, {pipeline: forward, size: 1KB, phases: [{compute: 1ms}, {compute: 1ms}]}]", 32 + 32*2 + 32 + 32},
 	} {
 		_, err := jobSetting(t, fmt.Sprintf("  - {%s, iterations: %d}\n", c.job, most))
 		if want := fmt.Sprintf("x.yaml:5: jobs[0]: %d messages and computations: want at most 4194304", c.want*most); err == nil || err.Error() != want {
@@ -51,8 +53,8 @@ func TestJobBudget(t *testing.T) {
 	if _, err := jobSetting(t, fmt.Sprintf(two, maxMessages/10)); err != nil {
 		t.Error(err)
 	}
-	if _, err := jobSetting(t, fmt.Sprintf(two, maxMessages/10+1)); err == nil {
-		t.Error("more than the limit is accepted")
+	if _, err := jobSetting(t, fmt.Sprintf(two, maxMessages/10+1)); err == nil || !strings.HasSuffix(err.Error(), "jobs[0]: 4194310 messages and computations: want at most 4194304") {
+		t.Errorf("more than the limit: %v", err)
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 )
 
 // TestDefaultsAsFile: the choices that p4lb writes for a preset are a part of an experiment file, and
-// the experiment then agrees with the preset. The file names each choice once, with its reason.
+// the experiment then agrees with the preset. The file names each choice once, with its meaning,
+// possible values and reason. Defaults that are not possible values are comments.
 func TestDefaultsAsFile(t *testing.T) {
 	for _, preset := range append([]string{""}, Presets...) {
 		text, err := Defaults(preset)
@@ -24,8 +25,26 @@ func TestDefaultsAsFile(t *testing.T) {
 		}
 		s := &x.Cases[0].Setting
 		for i := range choices {
-			if c := &choices[i]; c.concerns(s) && c.Of(s) != c.Like(preset) {
+			c := &choices[i]
+			if c.concerns(s) && c.Of(s) != c.Like(preset) {
 				t.Errorf("preset %q: %s is %s, want %s", preset, c.Key, c.Of(s), c.Like(preset))
+			}
+			name := c.Key[strings.LastIndexByte(c.Key, '.')+1:]
+			line := name + ": " + c.Like(preset)
+			switch {
+			case len(c.Values) > 0:
+				line += " # " + orList(c.Values)
+			case c.Like(preset) == c.Default: // no possible value
+				line = "# " + line
+			}
+			why := "# default, because " + c.Why
+			if c.Like(preset) != c.Default {
+				why = "# default " + c.Default
+			}
+			for _, want := range []string{strings.Repeat("  ", strings.Count(c.Key, ".")) + line, why, "# " + c.About} {
+				if !strings.Contains(string(text), want+"\n") {
+					t.Errorf("preset %q lacks %q for %s", preset, want, c.Key)
+				}
 			}
 		}
 		if got := strings.HasPrefix(string(text), "# the same as like: "+preset+"\n"); got != (preset != "") {
@@ -47,7 +66,7 @@ func TestDefaultsAsFile(t *testing.T) {
 			t.Errorf("%d times %q in\n%s", n, want, text)
 		}
 	}
-	if text, err := Defaults("ns9"); text != nil || err == nil || !strings.HasPrefix(err.Error(), `like "ns9": want one of ns3, `) {
+	if text, err := Defaults("ns4"); text != nil || err == nil || err.Error() != `like "ns4": want one of ns3, ns2, htsim, hardware` {
 		t.Errorf("%s, %v", text, err)
 	}
 }
@@ -219,6 +238,34 @@ links: [{ends: [h1, l1], rate: 1G}, {ends: [h2, l1], rate: 1G}, {ends: [h3, l1],
 		}
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%q: %s, want %s", list, got, want)
+		}
+	}
+}
+
+// TestShortestLength: the time in which flows start has two digits, rounded up, and is a nanosecond
+// or more. It is as long again for twice the flows.
+func TestShortestLength(t *testing.T) {
+	x, err := Load("x.yaml", []byte("topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 2, rate: 1G}}\nschemes: [ecmp]\nloads: [0.5]\ntraffic: [{size: 10KB}]\n"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x.Cases[0]
+	topo, err := c.Network(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := *c
+	second.Duration = Time(time.Second)
+	o, ok := second.Offer(topo, 0.5)
+	if !ok || !(o.Flows > 1) {
+		t.Fatalf("%+v, %v", o, ok)
+	}
+	for _, k := range []struct {
+		seconds float64 // in which so many flows start
+		want    Time
+	}{{1e-12, 1}, {1e-9, 1}, {1.05e-6, 1100}, {3e-6, 3000}, {0.0123, Time(13 * time.Millisecond)}, {2, Time(2 * time.Second)}} {
+		if got, err := c.lengthFor(k.seconds*o.Flows*(1-1e-9), topo); got != k.want || err != nil {
+			t.Errorf("flows of %g s start in %v, %v: want %v", k.seconds, got, err, k.want)
 		}
 	}
 }
