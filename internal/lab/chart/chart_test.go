@@ -130,6 +130,10 @@ func TestTicks(t *testing.T) {
 	}{
 		{span{low: 0, high: 1}, "0 0.2 0.4 0.6 0.8 1"},
 		{span{low: 0, high: 97}, "0 20 40 60 80"},
+		{span{low: 0, high: 3}, "0 1 2 3"},
+		{span{low: 0, high: 29}, "0 5 10 15 20 25"},
+		{span{low: 0, high: 30}, "0 10 20 30"},
+		{span{low: 10, high: 61}, "10 20 30 40 50 60"},
 		{span{low: -3, high: 3}, "-3 -2 -1 0 1 2 3"},
 		{span{low: 0.01, high: 5000, log: true}, "0.01 0.1 1 10 100 1000"},
 		{span{low: 1, high: 1000, log: true}, "1 10 100 1000"},

@@ -3,6 +3,7 @@ package chart
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -104,6 +105,58 @@ func TestTicksFromTheLowEnd(t *testing.T) {
 	}{{30, 97, []float64{40, 60, 80}}, {40, 100, []float64{40, 50, 60, 70, 80, 90, 100}}, {-97, -30, []float64{-80, -60, -40}}, {1000, 1600, []float64{1000, 1100, 1200, 1300, 1400, 1500, 1600}}, {1000, 1601, []float64{1000, 1200, 1400, 1600}}} {
 		if got := (span{low: c.low, high: c.high}).ticks(); !slices.Equal(got, c.want) {
 			t.Errorf("%g to %g: %v, want %v", c.low, c.high, got, c.want)
+		}
+	}
+}
+
+// TestMarksOfTheLegend: the legend shows the mark of a series as the drawing does: a line, dashed if
+// another row has its colour already, a box, a dot or a circle.
+func TestMarksOfTheLegend(t *testing.T) {
+	for _, c := range []struct {
+		s                       Series
+		points                  int
+		dashed, filled, rounded bool
+	}{
+		{Series{Kind: Line, Tint: tints - 1}, 2, false, false, false},
+		{Series{Kind: Line, Tint: tints}, 2, true, false, false},
+		{Series{Kind: Bars, Tint: tints}, 4, false, true, false},
+		{Series{Kind: Spans}, 4, false, true, false},
+		{Series{Kind: Points, Tint: tints}, 1, false, true, true},
+		{Series{Kind: Hollow}, 1, false, false, true},
+	} {
+		var l layout
+		l.font = 10
+		l.key(3, c.s, point{100, 50})
+		s := l.shapes[0]
+		if len(l.shapes) != 1 || s.series != 3 || len(s.points) != c.points || s.dashed != c.dashed || s.filled != c.filled || (s.dot > 0) != c.rounded {
+			t.Errorf("%+v: %+v", c.s, l.shapes)
+		}
+		for _, p := range s.points {
+			if p.x < 100 || p.x > 114 || math.Abs(p.y-50) > 3.5 {
+				t.Errorf("%+v: the mark has a point at %v", c.s, p)
+			}
+		}
+	}
+	// Lines of a drawing are dashed alike.
+	for tint, want := range map[int]bool{tints - 1: false, tints: true} {
+		l := (&Chart{Series: []Series{{Tint: tint, X: []float64{1, 2}, Y: []float64{1, 2}}}}).lay(400, 300, 10, false, false)
+		if got := slices.ContainsFunc(l.shapes, func(s shape) bool { return s.ink == series && s.dashed }); got != want {
+			t.Errorf("a line of colour %d is dashed: %v, want %v", tint, got, want)
+		}
+	}
+}
+
+// TestWidthsOfTheFont: the font of a PDF states the width of each character from space to 255.
+func TestWidthsOfTheFont(t *testing.T) {
+	_, list, _ := strings.Cut(fontObjects(7, "a")[0], "/Widths [")
+	list, _, _ = strings.Cut(list, "]")
+	widths := strings.Fields(list)
+	if len(widths) != 256-32 {
+		t.Fatalf("%d widths, want 224", len(widths))
+	}
+	for r, at := range map[rune]int{' ': 0, 'A': 'A' - 32, 'i': 'i' - 32, 'ÿ': 255 - 32} {
+		if want := strconv.Itoa(advance(r)); widths[at] != want {
+			t.Errorf("%q has the width %s, want %s", r, widths[at], want)
 		}
 	}
 }

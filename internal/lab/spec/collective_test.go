@@ -225,7 +225,7 @@ func TestCollectiveErrors(t *testing.T) {
 // TestFlowListColumns reads dependencies and refuses flows that can never start.
 func TestFlowListColumns(t *testing.T) {
 	topo := hosts32(t)
-	flows, err := parseFlows("f", []byte("id,src,dst,bytes,after,after-ack,delay\na,h1,h2,100,,,\nb,h2,h3,200,a,,5us\nc,h3,h4,300,a;b,b,\n"), topo)
+	flows, err := parseFlows("f", []byte("id,src,dst,bytes,after,after-ack,delay\na,h1,h2,100,,,\nb,h2,h3,200,a,,5us\nc,h3,h4,300,a; b ,b,\n"), topo)
 	if err != nil {
 		t.Fatal(err)
 	}

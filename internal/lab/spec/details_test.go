@@ -108,6 +108,12 @@ trigger id 2 count 2 barrier
 	if err != nil || string(text) != want {
 		t.Errorf("%v:\n%s\nwant\n%s", err, text, want)
 	}
+	if text, err = Matrix([]Flow{{Dst: 1, Bytes: 5}, {Src: 1, Dst: 2, Bytes: 6, Waits: after(0)}}, topo); err != nil || !strings.Contains(string(text), "Connections 2\nTriggers 1\n0->1 ") {
+		t.Errorf("one trigger: %v:\n%s", err, text)
+	}
+	if text, err = Matrix([]Flow{{Dst: 1, Bytes: 5}}, topo); err != nil || strings.Contains(string(text), "rigger") {
+		t.Errorf("no trigger: %v:\n%s", err, text)
+	}
 	for _, c := range []struct {
 		waits []*Waits
 		want  string

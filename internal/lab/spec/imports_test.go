@@ -223,9 +223,22 @@ func TestSimAISchedule(t *testing.T) {
 			"30.5µs 0>1 4096", "30.5µs 1>0 4096", "40.5µs 0>1 4096", "40.5µs 1>0 4096",
 			"67µs 0>1 3000", "67µs 1>0 3000",
 		}},
+		// Small collectives of a forward pass have 4,096 bytes, but only where layers are computed again.
+		{"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 checkpoints: 0 checkpoint_initiates: 0\n1\na -1 1000 ALLREDUCE 100 2000 NONE 0 4000 NONE 0 500", 1, []string{
+			"11µs 0>1 2048", "11µs 1>0 2048", "1µs 0>1 2048", "1µs 1>0 2048",
+		}},
+		{"HYBRID_TRANSFORMER model_parallel_NPU_group: 2\n1\na -1 1000 ALLREDUCE 100 2000 NONE 0 4000 NONE 0 500", 1, []string{
+			"11µs 0>1 50", "11µs 1>0 50", "1µs 0>1 50", "1µs 1>0 50",
+		}},
+		// A layer without a collective gets none.
+		{"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 checkpoints: 0 checkpoint_initiates: 0\n2\na -1 1000 ALLREDUCE 0 2000 NONE 0 4000 NONE 0 500\nb -1 0 NONE 0 0 ALLGATHER 6000 0 NONE 0 0", 1, []string{"1µs 0>1 3000", "1µs 1>0 3000"}},
 	} {
 		tr := &Traffic{Pattern: List, File: "x", Ranks: 2, Repeat: c.passes}
-		flows, err := tr.readList(hosts(t, 4), from(map[string]string{"x": c.header + "\n" + layers}))
+		text := c.header + "\n" + layers
+		if strings.Contains(c.header, "\n") {
+			text = c.header + "\n"
+		}
+		flows, err := tr.readList(hosts(t, 4), from(map[string]string{"x": text}))
 		if err != nil {
 			t.Fatal(err)
 		}

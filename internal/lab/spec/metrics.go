@@ -146,7 +146,7 @@ type Measure struct {
 func MetricNamed(name string, classes []Class) (Measure, error) {
 	base, class, byClass := strings.Cut(name, ":")
 	i := slices.IndexFunc(metrics, func(m Metric) bool { return m.Name == base })
-	if i < 0 && base == "overtaken" {
+	if base == "overtaken" {
 		return Measure{}, errors.New("overtaken is now called reordered, and the former reordered is now out-of-order")
 	}
 	if i < 0 {
