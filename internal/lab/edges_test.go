@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/p4lb/p4lb/controller"
 	"github.com/p4lb/p4lb/internal/bmv2"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/dataplane"
 	"github.com/p4lb/p4lb/internal/lab/spec"
+	"github.com/p4lb/p4lb/internal/network/embedded"
 	"github.com/p4lb/p4lb/internal/network/fabric"
 	"github.com/p4lb/p4lb/internal/scheme/manifest"
 	"github.com/p4lb/p4lb/internal/sim"
@@ -434,7 +436,7 @@ func TestGranularityByGroup(t *testing.T) {
 }
 
 // TestMetricsOfClasses: a metric of a class covers the flows of this class that count, and the
-// metric without a class covers all of these flows.
+// metric without a class covers the flows of all classes.
 func TestMetricsOfClasses(t *testing.T) {
 	const ms = time.Millisecond
 	flow := func(class int32, counts bool, took time.Duration) *outcome {
@@ -515,4 +517,83 @@ func TestAxisOfLoads(t *testing.T) {
 	if f.Name != "load" || f.X.Low != 0.3 || f.X.High != 0.3 || !slices.Equal(f.Series[0].X, []float64{0.3, 0.9}) {
 		t.Errorf("%+v", f)
 	}
+}
+
+// TestFaultsOfRealSwitches: in real time the controller deploys a plan without the failed links, and
+// the first plan again when they are back. The error about a plan that cannot be deployed names the
+// time of the fault.
+func TestFaultsOfRealSwitches(t *testing.T) {
+	ctx := t.Context()
+	during(t, fmt.Sprintf(oneRun, "ecmp"), func(v *View) {
+		r := &running{Job: v.Job, net: v.Net, topo: v.Topology}
+		planned, err := r.plan(r.topo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := embedded.New(embedded.Options{Memory: true, Still: true})
+		defer target.Close()
+		ctl, err := controller.New(ctx, planned, target, controller.DeployOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := apply(ctx, ctl); err != nil {
+			t.Fatal(err)
+		}
+		entries := func(want int) {
+			t.Helper()
+			list, err := target.Switch("l1").Tables().Entries("LbIngress.member")
+			if err != nil || len(list) != want {
+				t.Errorf("l1 has %d paths, %v: want %d", len(list), err, want)
+			}
+		}
+		links, err := r.topo.FindLinks("l1-s1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &place{Controller: ctl, target: target, topo: r.topo}
+		turns := []spec.Turn{{Links: links, Fail: true}, {At: 1000, Links: links}}
+		entries(2)
+		if err := r.runFaults(ctx, p, turns[:1]); err != nil {
+			t.Error(err)
+		}
+		entries(0) // one path needs no group
+		if err := r.runFaults(ctx, p, turns); err != nil {
+			t.Error(err)
+		}
+		entries(2)
+		ctl.Close()
+		target.Close()
+		if err := r.runFaults(ctx, p, turns[:1]); err == nil || !strings.Contains(err.Error(), " fault at 0s: ") {
+			t.Errorf("closed switches: %v", err)
+		}
+	})
+}
+
+// TestClockOfServedSwitches: a controller sees the time of the switch, which is ahead of the
+// network's by the offset of its clock. A program that it loads starts on the simulated switch.
+func TestClockOfServedSwitches(t *testing.T) {
+	during(t, fmt.Sprintf(oneRun, "ecmp")+"switches: {clock-step: 7us}\n", func(v *View) {
+		r := &running{Job: v.Job, net: v.Net, topo: v.Topology}
+		planned, err := r.plan(r.topo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sw := v.Net.Switch("l2")
+		chance := r.newChance()
+		program, err := chance.load(planned.Switch("l2").Pipeline.Config, dataplane.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &servedNode{served: &served{r: r}, plan: planned.Switch("l2"), sw: sw, chance: chance}
+		v.Net.At(time.Microsecond, func() {
+			n.now.Store(int64(time.Microsecond))
+			n.Run(program)
+			if n.Now() != sw.Clock() || n.Now() != 8*time.Microsecond {
+				t.Errorf("the controller sees %v, and the switch is at %v", n.Now(), sw.Clock())
+			}
+			if sw.Program() != program {
+				t.Error("the switch runs another program")
+			}
+		})
+	})
 }

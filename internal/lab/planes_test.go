@@ -62,6 +62,7 @@ func TestPlanes(t *testing.T) {
 // Both ends of a link notice at once, so that the fault loses packets for no longer
 // than a packet is on its way.
 func TestPlaneLost(t *testing.T) {
+	leftToPlainRun(t)
 	m := planes(t, twoPlanes, oblivious, "faults: [{at: 100us, plane: 2, down: true}]")
 	// 100 us of two ports, then one; the lost packets go again.
 	atMost(t, m, "cct", 0.1+carried(8e6)-2*0.1, 0.06)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/big"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -48,7 +49,7 @@ func TestServeBfRt(t *testing.T) {
 	}
 	var results [][]byte
 	for range 2 {
-		r, pages, _ := serving(&Serve{Every: 10 * time.Millisecond, Wait: 1, Timeout: time.Minute, BfRt: true})
+		r, pages, log := serving(&Serve{Every: 10 * time.Millisecond, Wait: 1, Timeout: time.Minute, BfRt: true})
 		var work sync.WaitGroup
 		work.Go(func() {
 			page := <-pages
@@ -67,6 +68,9 @@ func TestServeBfRt(t *testing.T) {
 			t.Fatal(err)
 		}
 		work.Wait()
+		if line := regexp.MustCompile(`(?m)^  l1: BfRt at 127\.0\.0\.1:\d+, device 0, program \S+, schema http://127\.0\.0\.1:\d+/leaf\.bf-rt\.json$`); !line.MatchString(log()) || strings.Contains(log(), "P4Runtime at") {
+			t.Errorf("the log is\n%s", log())
+		}
 		got := c.Rows[0].Runs[0]
 		if got.Metrics["fct-mean"] != want.Metrics["fct-mean"] || got.Hops != want.Hops {
 			t.Errorf("over BfRt %v ms and %d hops, directly %v ms and %d", got.Metrics["fct-mean"], got.Hops, want.Metrics["fct-mean"], want.Hops)

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -323,6 +324,53 @@ func TestServeProgram(t *testing.T) {
 	work.Wait()
 	if lost := c.Rows[0].Runs[0].Lost; lost["program replaced"]+lost["program"] == 0 {
 		t.Errorf("%v: want packets that the empty switch drops", lost)
+	}
+}
+
+// TestServersEnd: the servers of a run close its controllers' streams and their ports when it ends.
+// With port 0 each server has a free port, and not necessarily one after the port of the page.
+func TestServersEnd(t *testing.T) {
+	r, pages, _ := serving(&Serve{Every: 5 * time.Millisecond, Wait: 1, Timeout: time.Minute})
+	var work sync.WaitGroup
+	var l1 *remote
+	var address string
+	work.Go(func() {
+		page := <-pages
+		list := listOf(t, page)
+		l1, address = dial(t, list["l1"]), list["l1"].Address
+		_, port, _ := net.SplitHostPort(strings.TrimPrefix(page, "http://"))
+		first, _ := strconv.Atoi(port)
+		inOrder := 0
+		for i, name := range []string{"l1", "l2", "s1", "s2"} {
+			if strings.HasSuffix(list[name].Address, fmt.Sprint(":", first+1+i)) {
+				inOrder++
+			}
+		}
+		if inOrder == 4 {
+			t.Errorf("the servers have the ports after %d", first)
+		}
+		get(t, page+"/done")
+	})
+	if _, err := r.Run(t.Context(), load(t, weighted)); err != nil {
+		t.Fatal(err)
+	}
+	work.Wait()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := l1.stream.Recv()
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("the stream of a controller goes on")
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("the stream of a controller is still open")
+	}
+	if conn, err := net.Dial("tcp", address); err == nil {
+		conn.Close()
+		t.Errorf("%s is still served", address)
 	}
 }
 

@@ -336,3 +336,65 @@ func TestRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestPageLimits: a page has at most 64 MiB packed and unpacked, at most 2^24 values, and lies in
+// its column.
+func TestPageLimits(t *testing.T) {
+	type head = format.PageHeader
+	check := func(change func(h *head), size int64, contents int) error {
+		h := &head{UncompressedPageSize: 1}
+		h.DictionaryPageHeader.Valid = true
+		change(h)
+		text, err := thrift.Marshal(new(thrift.CompactProtocol), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := append(text, make([]byte, contents)...)
+		c := &format.ColumnMetaData{Codec: format.Uncompressed, TotalCompressedSize: int64(len(text)) + size}
+		return checkPages(bytes.NewReader(file), int64(len(file)), c, parquet.LeafColumn{})
+	}
+	const most = maxPage + maxPageHeader
+	for _, c := range []struct {
+		name     string
+		change   func(h *head)
+		contents int
+		want     string
+	}{
+		{"a page", func(h *head) { h.CompressedPageSize = 10 }, 10, ""},
+		{"a page that is longer than its column", func(h *head) { h.CompressedPageSize = 11 }, 10, "11 bytes from"},
+		{"a negative length", func(h *head) { h.CompressedPageSize = -1 }, 10, "-1 bytes from"},
+		{"no bytes", func(h *head) {}, 0, ""},
+		{"the longest unpacked page", func(h *head) { h.UncompressedPageSize = maxPage }, 0, ""},
+		{"a longer one", func(h *head) { h.UncompressedPageSize = maxPage + 1 }, 0, "67108865 bytes unpacked, 67108864 at most"},
+		{"a negative unpacked length", func(h *head) { h.UncompressedPageSize = -1 }, 0, "-1 bytes unpacked"},
+		{"most values", func(h *head) { h.DictionaryPageHeader.V.NumValues = maxPageValues }, 0, ""},
+		{"more values", func(h *head) { h.DictionaryPageHeader.V.NumValues = maxPageValues + 1 }, 0, "16777217 values, 16777216 at most"},
+		{"the longest page", func(h *head) { h.CompressedPageSize = most }, most, ""},
+		{"a longer page", func(h *head) { h.CompressedPageSize = most + 1 }, most + 1, "67174401 bytes, 67108864 at most"},
+	} {
+		err := check(c.change, int64(c.contents), c.contents)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "a page is broken: "+c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	if err := check(func(h *head) {}, 1, 0); err == nil || !strings.Contains(err.Error(), "in a file of") {
+		t.Errorf("a column that is longer than the file: %v", err)
+	}
+}
+
+// TestDictionaryEncodings: the values of a dictionary are plain, under the encoding's old name too. A
+// dictionary that cannot be unpacked is an error, whatever its encoding.
+func TestDictionaryEncodings(t *testing.T) {
+	for encoding, want := range map[format.Encoding]string{format.Plain: "", plainDictionary: "", format.RLE: "a page is broken: a dictionary is encoded by RLE", format.RLEDictionary: "a page is broken: a dictionary is encoded by RLE_DICTIONARY"} {
+		h := &format.PageHeader{}
+		h.DictionaryPageHeader.Valid = true
+		h.DictionaryPageHeader.V.Encoding = encoding
+		err := checkValues(h, []byte("abcd"), format.Uncompressed, parquet.LeafColumn{})
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%v: %v, want %q", encoding, err, want)
+		}
+		if err := checkValues(h, []byte("abcd"), format.Gzip, parquet.LeafColumn{}); err == nil || strings.Contains(err.Error(), "dictionary") {
+			t.Errorf("%v, not packed by gzip: %v", encoding, err)
+		}
+	}
+}

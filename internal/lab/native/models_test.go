@@ -12,6 +12,8 @@ import (
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/internal/controller/plan"
 	"github.com/p4lb/p4lb/internal/lab/native"
+	"github.com/p4lb/p4lb/internal/scheme"
+	"github.com/p4lb/p4lb/internal/scheme/manifest"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected models")
@@ -21,7 +23,7 @@ func TestModels(t *testing.T) {
 	var b strings.Builder
 	for _, name := range []string{
 		"ecmp v1model leaf", "conga v1model leaf", "hula v1model leaf", "hula v1model spine", "letflow t2na leaf", "drill+rlb v1model leaf", "qall-poly3 v1model leaf", "qall-poly3 tna leaf",
-		"ecmp+trim v1model leaf", "pdlb v1model leaf", "qdaps v1model spine",
+		"ecmp+trim v1model leaf", "pdlb v1model leaf", "qdaps v1model spine", "clove v1model leaf", "clove tna leaf", "hermes t2na leaf",
 	} {
 		var scheme, arch, role string
 		fmt.Sscan(name, &scheme, &arch, &role)
@@ -66,6 +68,30 @@ func TestModels(t *testing.T) {
 	}
 	if got := b.String(); got != string(want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestConWeaveModel: ConWeave's model is ECMP's with an extension, and its packets carry two times.
+// The extension has ConWeave's parameters. A parameter that no model has is an error.
+func TestConWeaveModel(t *testing.T) {
+	s, err := new(scheme.Library).Find(scheme.ConWeave)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := s.Build(codegen.Params{Ports: 4, Role: "leaf"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := native.ModelOf(&made.Manifest, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprintf("%s %s %s %s %d %v", m.Granularity, m.Signal, m.Choice, m.Guard, m.OverlayLen, m.Extend != nil), "flow none hash none 4 true"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	made.Manifest.Parameters = append(made.Manifest.Parameters, manifest.Parameter{Name: "odd", Number: 1})
+	if _, err := native.ModelOf(&made.Manifest, nil); err == nil || !strings.HasPrefix(err.Error(), "the model of conweave: ") || !strings.Contains(err.Error(), "odd") {
+		t.Errorf("a parameter of no model: %v", err)
 	}
 }
 
