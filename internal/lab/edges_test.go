@@ -597,3 +597,31 @@ func TestClockOfServedSwitches(t *testing.T) {
 		})
 	})
 }
+
+// TestSharingEnds: a worker that has executed all runs does not wait for the next heartbeat. One that
+// is cancelled counts the runs that other workers still hold.
+func TestSharingEnds(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	x := loadSweep(t, fmt.Sprintf(twoSeeds, "a", "0.5"))
+	c, err := (&Runner{Cores: 1, Store: openStore(t, t.TempDir()), Beat: time.Hour}).Run(ctx, x)
+	if err != nil || c.Made != 2 || c.Left != 0 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	r := &Runner{Cores: 1, Store: openStore(t, t.TempDir()), Beat: time.Hour, Begin: func(*View) error { cancel(); return nil }}
+	jobs, err := r.Jobs(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := r.Store.NewWorker(ctx, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(context.Background())
+	if _, err := other.Take(ctx, jobs[0].Key()); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = r.Run(ctx, x); !errors.Is(err, context.Canceled) || c.Made != 0 || c.Left != 1 {
+		t.Errorf("cancelled: %+v, %v: want one run of the other worker", c, err)
+	}
+}
