@@ -139,7 +139,7 @@ func TestAdjusted(t *testing.T) {
 func TestAge(t *testing.T) {
 	const day = 24 * time.Hour
 	for ago, want := range map[time.Duration]string{
-		5 * time.Second: "5s", 90 * time.Second: "2m", 10 * time.Minute: "10m", 3 * time.Hour: "3h", 47 * time.Hour: "47h", 2 * day: "2d", 10 * day: "10d",
+		5 * time.Second: "5s", 90 * time.Second: "2m", 10 * time.Minute: "10m", 3 * time.Hour: "3h", 47 * time.Hour: "47h", 2 * day: "2d", 10 * day: "10d", 30 * day: "30d",
 	} {
 		if got := age(time.Now().Add(-ago)); got != want {
 			t.Errorf("%v ago: %s, want %s", ago, got, want)

@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -463,14 +464,14 @@ type fullWriter struct{}
 
 func (fullWriter) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// Clients verify servers with the given certificates and present their own.
-func TestClientKeys(t *testing.T) {
-	inFolder(t, nil)
+// writeKeys writes ca.pem, a certificate of 127.0.0.1 that signs itself, and key.pem, its key.
+func writeKeys(t *testing.T) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	cert, err1 := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
 	secret, err2 := x509.MarshalECPrivateKey(key)
 	if err := errors.Join(err1, err2,
@@ -478,6 +479,76 @@ func TestClientKeys(t *testing.T) {
 		os.WriteFile("key.pem", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), 0o600)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A switch whose server uses TLS is read with the certificates of --tls-ca, and not without.
+func TestSwitchOverTLS(t *testing.T) {
+	inFolder(t, map[string]string{"net.yaml": square})
+	writeKeys(t)
+	s, p := serve(t)
+	e, err := s.Endpoint("l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pipeline := p.Switch("l1").Pipeline
+	text, err := pipeline.Manifest.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("m.json", text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := try(t, NewDeploy, strings.Fields("--scheme letflow --topology net.yaml --target p4runtime --once")...); err != nil {
+		t.Fatal(err)
+	}
+	own, err := tls.LoadX509KeyPair("ca.pem", "key.pem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{own}, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go forward(l, e.Address)
+	args := "any " + pipeline.Manifest.Registers[0].Name + " 3 --manifest m.json --device-id " + fmt.Sprint(e.Device) + " --grpc " + l.Addr().String()
+	read := func(flags string) (string, error) {
+		out, _, err := try(t, NewRegister, strings.Fields("read "+args+flags)...)
+		return out, err
+	}
+	if out, err := read(" --tls-ca ca.pem"); err != nil || !strings.Contains(out, " 0  ") {
+		t.Errorf("with the certificate: %v\n%s", err, out)
+	}
+	if out, err := read(""); err == nil {
+		t.Errorf("a server with TLS was read without\n%s", out)
+	}
+}
+
+// forward passes the bytes of each connection on to an address.
+func forward(l net.Listener, address string) {
+	for {
+		in, err := l.Accept()
+		if err != nil {
+			return
+		}
+		out, err := net.Dial("tcp", address)
+		if err != nil {
+			in.Close()
+			continue
+		}
+		for _, c := range [][2]net.Conn{{in, out}, {out, in}} {
+			go func() {
+				io.Copy(c[0], c[1])
+				c[0].Close()
+			}()
+		}
+	}
+}
+
+// Clients verify servers with the given certificates and present their own.
+func TestClientKeys(t *testing.T) {
+	inFolder(t, nil)
+	writeKeys(t)
 	c, _, _ := console(t)
 	for _, test := range []struct {
 		flags clientTLS
