@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"regexp"
@@ -623,5 +624,87 @@ func TestSharingEnds(t *testing.T) {
 	}
 	if c, err = r.Run(ctx, x); !errors.Is(err, context.Canceled) || c.Made != 0 || c.Left != 1 {
 		t.Errorf("cancelled: %+v, %v: want one run of the other worker", c, err)
+	}
+}
+
+// TestServesFirstRow: controllers of the user drive the runs of the first row, which must be of
+// programs in virtual time. Other rows run as usual, with any engine.
+func TestServesFirstRow(t *testing.T) {
+	jobsOf := func(rows string) []*Job {
+		jobs, err := (&Runner{}).Jobs(load(t, fmt.Sprintf(oneRun, rows)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return jobs
+	}
+	o := &Serve{Address: "127.0.0.1:0", Every: time.Millisecond}
+	jobs := jobsOf("ecmp, {scheme: drill, engine: native}")
+	if err := o.check(jobs); err != nil || jobs[0].serve != o || jobs[0].deploy == nil || jobs[1].serve != nil || jobs[1].deploy != nil {
+		t.Errorf("%+v, %+v, %v", jobs[0], jobs[1], err)
+	}
+	if err := o.check(jobsOf("{scheme: drill, engine: native}, ecmp")); err == nil || err.Error() != "drill: a controller drives programs: want engine p4, not native" {
+		t.Errorf("a model: %v", err)
+	}
+	jobs = jobsOf("ecmp")
+	jobs[0].world = Embedded
+	if err := o.check(jobs); err == nil || err.Error() != "ecmp: serving is for virtual time: in world embedded use p4lb deploy" {
+		t.Errorf("real time: %v", err)
+	}
+}
+
+// TestPlanesAvoided: hosts with a port in each plane avoid a plane in which the destination's port has
+// no link, as soon as the controller knows it, so that no packet is lost.
+func TestPlanesAvoided(t *testing.T) {
+	for _, fault := range []string{"plane: 2", "link: h3", "link: h3.2"} {
+		text := `
+topology: {rail: {rails: 2, servers: 2, spines: 2, planes: 2, host-rate: 100G, host-delay: 500ns, delay: 500ns, queue: 100}}
+schemes: [ecmp]
+engine: native
+traffic: [{pattern: pairs, pairs: [h1-h2, h1-h3, h4-h1], size: 80KB, at: [1ms]}]
+transport: {kind: uec, ports: consecutive, entropy: oblivious, paths: 64}
+duration: 2ms
+warmup: 0
+seeds: 1
+faults: [{at: 10us, ` + fault + `, down: true}]
+`
+		r := run(t, &Runner{}, load(t, text)).Rows[0].Runs[0]
+		if r.Flows != 3 || r.Metrics["unfinished"] != 0 || len(r.Lost) != 0 || r.Metrics["retransmitted"] != 0 {
+			t.Errorf("%s: %d flows, %g %% unfinished, lost %v", fault, r.Flows, r.Metrics["unfinished"], r.Lost)
+		}
+	}
+}
+
+// TestClassOfSize: a flow is in the first class whose limit it does not exceed, else in the last.
+func TestClassOfSize(t *testing.T) {
+	three := []spec.Class{{Name: "short", Upto: 10}, {Name: "medium", Upto: 20}, {Name: "long"}}
+	for bytes, want := range map[int64][2]int32{1: {0, 0}, 10: {0, 0}, 11: {1, 1}, 20: {1, 1}, 21: {2, 1}, 1 << 40: {2, 1}} {
+		if all, limited := classOf(three, bytes), classOf(three[:2], bytes); all != want[0] || limited != want[1] {
+			t.Errorf("%d bytes: classes %d and %d, want %v", bytes, all, limited, want)
+		}
+	}
+}
+
+// TestTails: the plot has the quantiles from 99.1 to 99.9 % if there are 1,000 flows or more.
+func TestTails(t *testing.T) {
+	times := make([]float64, 1000)
+	for i := range times {
+		times[i] = float64(i + 1)
+	}
+	if got := tails(times[:999]); got != nil {
+		t.Errorf("999 flows: %v", got)
+	}
+	got := tails(times)
+	if len(got) != 9 || !slices.IsSorted(got) || math.Abs(got[0]-991) > 1 || math.Abs(got[8]-999) > 1 {
+		t.Errorf("%v: want 991 to 999", got)
+	}
+}
+
+// TestUnknownPaper: only papers with recorded rows have a coverage.
+func TestUnknownPaper(t *testing.T) {
+	if _, err := Covered("none"); err == nil || err.Error() != `coverage.yaml has no paper "none"` {
+		t.Error(err)
+	}
+	if c, err := Covered("qall"); err != nil || c.Paper != "qall" {
+		t.Errorf("%+v, %v", c, err)
 	}
 }

@@ -179,7 +179,11 @@ func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Libr
 		case s.Arch != "" && !slices.Contains(codegen.Archs, s.Arch):
 			return src.wrong(key+".arch", fmt.Errorf("arch %q: want one of %s", s.Arch, strings.Join(codegen.Archs, ", ")))
 		case s.StatePath != "" && !slices.Contains(codegen.StatePaths, s.StatePath):
-			return src.wrong("state-path", fmt.Errorf("state path %q: want recirc, shared or ghost", s.StatePath))
+			given := key + ".state-path"
+			if !src.has(given) {
+				given = "state-path" // of the experiment
+			}
+			return src.wrong(given, fmt.Errorf("state path %q: want recirc, shared or ghost", s.StatePath))
 		case s.Candidates != "" && s.Candidates != byPorts && s.Candidates != ByPaths:
 			return src.wrong(key+".candidates", fmt.Errorf("candidates %q: want ports or paths", s.Candidates))
 		case s.Errata != "" && s.Errata != "printed":
