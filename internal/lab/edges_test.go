@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -706,5 +707,122 @@ func TestUnknownPaper(t *testing.T) {
 	}
 	if c, err := Covered("qall"); err != nil || c.Paper != "qall" {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestCollectDamaged: a collected comparison lacks the runs that the store does not have, and logs
+// damaged ones. It runs nothing. A worker then replaces a damaged run.
+func TestCollectDamaged(t *testing.T) {
+	dir := t.TempDir()
+	x := loadSweep(t, fmt.Sprintf(twoSeeds, "a", "0.5"))
+	var lines []string
+	r := &Runner{Cores: 1, Store: openStore(t, dir), Log: func(line string) { lines = append(lines, line) }}
+	collect := func(want ...bool) {
+		t.Helper()
+		lines = nil
+		c, err := r.Collect(t.Context(), x)
+		if err != nil || c.World != Sim {
+			t.Fatalf("%+v, %v", c, err)
+		}
+		var got []bool
+		for _, res := range c.Results {
+			got = append(got, res != nil)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("collected %v, want %v", got, want)
+		}
+	}
+	collect(false, false)
+	whole := run(t, r, x)
+	collect(true, true)
+	if len(lines) != 0 {
+		t.Errorf("%q about whole runs", lines)
+	}
+	jobs, err := r.Jobs(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "runs", "*", jobs[1].Key()+"*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	write(t, files[0], "damaged")
+	collect(true, false)
+	if len(lines) != 1 || !strings.Contains(lines[0], jobs[1].Key()) {
+		t.Errorf("a damaged run is logged as %q", lines)
+	}
+	lines = nil
+	again := run(t, r, x)
+	if again.Made != 1 || again.Taken != 1 || again.Results[1].Hops != whole.Results[1].Hops || !slices.ContainsFunc(lines, func(line string) bool { return strings.HasSuffix(line, ", but made again") }) {
+		t.Errorf("%d runs made, %d taken, %q", again.Made, again.Taken, lines)
+	}
+	collect(true, true)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Collect(ctx, x); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := r.Plan(ctx, x, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled plan: %v", err)
+	}
+}
+
+// TestKnownRatesEnd: the controller changes the weights of paths when it knows of a slower link, and
+// restores them when the link is as fast as before.
+func TestKnownRatesEnd(t *testing.T) {
+	weights := func(v *View) string {
+		sw, text := v.Net.Switch("l1").Program(), ""
+		for _, p := range sw.Config().Pipelines {
+			for _, table := range p.Tables {
+				entries, err := sw.Tables().Entries(table.Name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range entries {
+					text += fmt.Sprintf("%s %v %v\n", table.Name, e.Match, e.Target)
+				}
+			}
+		}
+		return text
+	}
+	texts := map[time.Duration]string{}
+	during(t, fmt.Sprintf(oneRun, "wcmp")+"faults: [{at: 100us, until: 400us, link: l1-s1, rate: 250Mbps, known: true}]\n", func(v *View) {
+		for _, at := range []time.Duration{50, 150, 250, 450, 650} { // the controller knows after 100 us
+			v.Net.At(at*time.Microsecond, func() { texts[at] = weights(v) })
+		}
+	})
+	if len(texts) != 5 || texts[150] != texts[50] || texts[250] == texts[50] || texts[450] != texts[250] || texts[650] != texts[50] {
+		t.Errorf("the tables were\n%s\nthen\n%s\nand at the end\n%s", texts[50], texts[250], texts[650])
+	}
+}
+
+// TestWholeIterations: an iteration of a job counts when it has ended at all ranks. Later ones do
+// not count before it.
+func TestWholeIterations(t *testing.T) {
+	_, topo := loaded(t, 1000, 1000, "traffic: [{workload: webserver}]\nduration: 1ms\n")
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		finished [3][2]time.Duration // by iteration and rank
+		want     []time.Duration     // ends of the last whole iteration
+	}{
+		{[3][2]time.Duration{{ms, 2 * ms}, {3 * ms, 4 * ms}, {5 * ms, 6 * ms}}, []time.Duration{4 * ms, 5 * ms}},
+		{[3][2]time.Duration{{ms, 2 * ms}, {3 * ms, 4 * ms}, {5 * ms, 0}}, []time.Duration{2 * ms, 3 * ms}},
+		{[3][2]time.Duration{{ms, 2 * ms}, {0, 4 * ms}, {5 * ms, 6 * ms}}, []time.Duration{0, ms}},
+		{[3][2]time.Duration{{0, 0}, {3 * ms, 4 * ms}, {}}, nil},
+	} {
+		job := &spec.JobRun{Job: &spec.Job{Name: "j", Iterations: 3, Start: spec.Time(ms)}}
+		var flows []*outcome
+		for n, list := range c.finished {
+			for rank, at := range list {
+				flows = append(flows, &outcome{Flow: spec.Flow{Src: rank, Dst: rank, Compute: true, Job: job, Ends: int32(n + 1)}, FlowStats: sim.FlowStats{Finished: at}})
+			}
+		}
+		list := jobTimes(topo, flows)
+		if len(list) != 1 || !slices.Equal(list[0].ends, c.want) {
+			t.Errorf("%v: %+v, want ends at %v", c.finished, list, c.want)
+		}
+	}
+	if list := jobTimes(topo, []*outcome{{}}); list != nil {
+		t.Errorf("without jobs: %+v", list)
 	}
 }
