@@ -50,6 +50,7 @@ func TestRecovery(t *testing.T) {
 // latency, if it is notified: the slow link then carries 1/5 of its leaf's bytes, before
 // 1/2.
 func TestKnownRates(t *testing.T) {
+	leftToPlainRun(t)
 	text := `
 name: known
 topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 8, rate: 10G, host-rate: 2G, delay: 1us, host-delay: 1us, queue: 64}}
