@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/p4lb/p4lb/internal/bfrt/wire"
+	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
 // A counter written in all pipes has the value as the sum of the pipes, and a counter
@@ -272,5 +273,48 @@ func TestPipeOfDigest(t *testing.T) {
 		if d := r.hear().GetDigest(); len(d.GetData()) != 1 || d.GetTarget().GetPipeId() != c.pipe {
 			t.Errorf("port %d: the digest is %v, want one of pipe %d", c.port, d, c.pipe)
 		}
+	}
+}
+
+// A client reads back the offset of a group's action data. Intel's schemas have 0xdeadbeef
+// for none.
+func TestOffsetOfGroup(t *testing.T) {
+	r := newRig(t)
+	const table = "In.groups"
+	r.set(ins, "In.members", r.key("In.members", 3), r.data("In.members", "spread_to", "port", 1))
+	offset := func(group, want uint64) {
+		t.Helper()
+		if got := r.values(table, r.get(everywhere, table, r.key(table, group)), "$ADT_OFFSET"); !slices.Equal(got, []uint64{want}) {
+			t.Errorf("group %d has the offset %d, want %d", group, got, want)
+		}
+	}
+	r.set(ins, table, r.key(table, 8), r.data(table, "", "$ACTION_MEMBER_ID", []uint32{3}, "$ACTION_MEMBER_STATUS", []bool{true}))
+	r.set(ins, table, r.key(table, 9), r.data(table, "", "$ACTION_MEMBER_ID", []uint32{3}, "$ACTION_MEMBER_STATUS", []bool{true}, "$ADT_OFFSET", 7))
+	offset(8, 0xdeadbeef)
+	offset(9, 7)
+	r.set(mod, table, r.key(table, 8), r.data(table, "", "$ADT_OFFSET", 4))
+	r.set(mod, table, r.key(table, 9), r.data(table, "", "$ACTION_MEMBER_ID", []uint32{3}, "$ACTION_MEMBER_STATUS", []bool{false}))
+	offset(8, 4)
+	offset(9, 7)
+}
+
+// A read of all pipes returns the register cells of an entry in the pipes that have it.
+func TestCellsOfEntryInSomePipes(t *testing.T) {
+	r := newProgramRig(t, entries, gate.Limits{})
+	const table = "In.counted"
+	r.scoped(table, 0)
+	for _, n := range []uint32{1, 3} {
+		r.must(r.write(pipe(n), update(ins, r.entry(table, r.key(table, 5), r.data(table, "tally", "port", 2, "first", 20+int(n))))))
+	}
+	r.must(r.write(pipe(2), update(ins, r.entry(table, r.key(table, 6), r.data(table, "tally", "port", 2, "first", 22)))))
+	want := map[string][]uint64{string(mustMarshal(r.key(table, 5))): {21, 23}, string(mustMarshal(r.key(table, 6))): {22}}
+	list := r.list(table)
+	for _, e := range list {
+		if got := r.values(table, e.GetData(), "first"); !slices.Equal(got, want[string(mustMarshal(e.GetKey()))]) {
+			t.Errorf("%v: cells %d", e.GetKey(), got)
+		}
+	}
+	if len(list) != 2 {
+		t.Errorf("%d entries, want 2", len(list))
 	}
 }
