@@ -183,7 +183,7 @@ func (x *Experiment) checkSchemes(src *source, read Reader, library *scheme.Libr
 			if !src.has(given) {
 				given = "state-path" // of the experiment
 			}
-			return src.wrong(given, fmt.Errorf("state path %q: want recirc, shared or ghost", s.StatePath))
+			return src.wrong(given, fmt.Errorf("state path %q: want one of %s", s.StatePath, strings.Join(codegen.StatePaths, ", ")))
 		case s.Candidates != "" && s.Candidates != byPorts && s.Candidates != ByPaths:
 			return src.wrong(key+".candidates", fmt.Errorf("candidates %q: want ports or paths", s.Candidates))
 		case s.Errata != "" && s.Errata != "printed":
