@@ -302,7 +302,20 @@ func TestDerived(t *testing.T) {
 	rounds.Kind, rounds.Unit, rounds.Per = manifest.Count, manifest.Recirculations, "packets"
 	until.Kind, until.Event = manifest.Deadline, manifest.Pause
 	r := newReader()
-	r.in.arrays = []*registers.Array{rounds, packets, until}
+	// Each of the others lacks one property of the recirculations.
+	var others []*registers.Array
+	for _, change := range []func(a *registers.Array){
+		func(a *registers.Array) { a.Index = manifest.ByGroup },
+		func(a *registers.Array) { a.Kind = manifest.Opaque },
+		func(a *registers.Array) { a.Unit = "" },
+		func(a *registers.Array) { a.Per = "" },
+	} {
+		a := *rounds
+		a.Cells = []uint64{100, 100, 100, 100}
+		change(&a)
+		others = append(others, &a)
+	}
+	r.in.arrays = append(others, rounds, packets, until)
 	r.in.byName = map[string]*registers.Array{"packets": packets}
 	r.s.Clock = time.Millisecond
 	r.rounds()

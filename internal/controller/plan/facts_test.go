@@ -326,6 +326,13 @@ func TestCapacity(t *testing.T) {
 			t.Errorf("queue %d, buffer %q: %d, want %d", test.queue, test.buffer, got, test.want)
 		}
 	}
+	// Programs multiply by the reciprocal, because they cannot divide by the capacity.
+	b := testPlanner(t, load(t, halves5), "l1", fabric.ByHops)
+	for queue, want := range map[int]uint64{1: 255 * 65536, 2: 255 * 65536, 3: 255 * 32768, 64: 265264, 256: 65536} {
+		if got, ok := b.aboutPort(fabric.Port{Queue: queue})(manifest.Reciprocal, 0); !ok || got != want {
+			t.Errorf("the reciprocal of %d is %d, want %d", queue, got, want)
+		}
+	}
 	group, port := Sizes(load(t, halves5))
 	if group != 3 || port != 5 {
 		t.Errorf("groups of %d paths, ports up to %d", group, port)

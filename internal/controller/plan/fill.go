@@ -87,7 +87,7 @@ func (b *planner) aboutPort(p fabric.Port) lookup {
 		case manifest.Capacity:
 			return uint64(b.capacity(p)), true
 		case manifest.Reciprocal:
-			return min(uint64(255*65536/max(1, b.capacity(p)-1)), 1<<24-1), true
+			return uint64(255 * 65536 / max(1, b.capacity(p)-1)), true
 		case manifest.LinkRate:
 			return PacketRate(p.Rate, b.plan.Options.MTU), true
 		case manifest.NodeNumber:

@@ -292,7 +292,7 @@ type Info struct {
 	// actions in a table's list, states in transitions, match kinds. Fields,
 	// methods, enum members and error members after a dot are not here.
 	Uses map[*syntax.Name]*Object
-	// Defs maps each declaration (Decl, Param, StateDecl) to its object.
+	// Defs maps each declaration (Decl, Param, StateDecl) to its object, but for methods.
 	Defs map[syntax.Node]*Object
 	// Calls contains each call.
 	Calls map[*syntax.CallExpr]*Call

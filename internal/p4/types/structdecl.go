@@ -261,7 +261,6 @@ func (c *checker) method(x *Extern, d *syntax.FuncDecl) *Method {
 	m.IsCtor = m.Name == x.Name
 	env := c.env
 	env.owner = &Object{Kind: FuncObj, Name: m.Name, Decl: d, Type: m.Type, Parent: c.env.owner}
-	c.info.Defs[d] = env.owner
 	c.within(env, func() {
 		m.Type.TypeParams = c.typeParams(d.TypeParams)
 		switch {
