@@ -99,7 +99,7 @@ packets.`,
 			var r fabric.Rate
 			if rate != "" {
 				var err error
-				if r, err = fabric.ParseRate(rate); err != nil || r <= 0 {
+				if r, err = fabric.ParseRate(rate); err != nil {
 					return cli.UsageError(cmd, "--rate %s: want a rate such as 10Mbps", rate)
 				}
 			}
