@@ -24,7 +24,6 @@ type sampler struct {
 	r        *running
 	interval time.Duration
 	out      *bufio.Writer // for rows of links.csv; nil: none
-	failed   error
 
 	ports   []*watched
 	up      []*watched               // uplinks of leaves
@@ -237,9 +236,7 @@ func (s *sampler) row(now time.Duration, w *watched, c sim.Counters, bytes int64
 }
 
 func (s *sampler) print(format string, args ...any) {
-	if _, err := fmt.Fprintf(s.out, format, args...); err != nil && s.failed == nil {
-		s.failed = err
-	}
+	fmt.Fprintf(s.out, format, args...) // err returns its error
 }
 
 // sampleSchemes reads values inside the schemes: the age of the port state, and the size of PDLB's
@@ -325,10 +322,10 @@ func granularity(m *manifest.Manifest) *manifest.Register {
 }
 
 func (s *sampler) err() error {
-	if s.out != nil && s.failed == nil {
-		s.failed = s.out.Flush()
+	if s.out == nil {
+		return nil
 	}
-	return s.failed
+	return s.out.Flush()
 }
 
 // measured computes the measurements from the samples.

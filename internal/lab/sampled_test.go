@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -434,3 +436,27 @@ func (o *portObserver) finish() {
 	o.want["queue-mean"] = 100 * average(o.occupancy)
 	o.want["queue-variance"] = variance(o.occupancy)
 }
+
+// A row that cannot be written is an error at the end of the run, whether it was written at
+// once or at the end.
+func TestRowsThatCannotBeWritten(t *testing.T) {
+	s := idleSampler(t, "")
+	if err := s.err(); err != nil {
+		t.Errorf("without rows: %v", err)
+	}
+	lost := errors.New("no space left on device")
+	for _, rows := range []int{1, 500} {
+		s.out = bufio.NewWriter(lostDisk{lost})
+		for range rows {
+			s.print("%d,%d\n", 123456, 123456)
+		}
+		if err := s.err(); err != lost {
+			t.Errorf("%d rows: %v, want %v", rows, err, lost)
+		}
+	}
+}
+
+// A lostDisk fails at each write.
+type lostDisk struct{ err error }
+
+func (d lostDisk) Write([]byte) (int, error) { return 0, d.err }

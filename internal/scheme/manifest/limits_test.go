@@ -35,6 +35,7 @@ func TestValidate(t *testing.T) {
 		{register("width: -1"), "registers[0].width: is -1: want 1 to 64 bits"},
 		{register("index: memory"), "registers[0].each: register a is by memory: want how many cells a group has"},
 		{register("index: memory, each: 1"), ""},
+		{register("copy: {of: 1, slot: 0}"), ""},
 		{register("copy: {of: 2, slot: 1}"), ""},
 		{register("copy: {of: 16, slot: 15}"), ""},
 		{register("copy: {of: 2, slot: 2}"), "registers[0].copy: is 2 of 2: want a slot below the number of copies, which is 16 at most"},
