@@ -10,8 +10,6 @@ import (
 
 	"github.com/p4lb/p4lb/fitting"
 	"github.com/p4lb/p4lb/internal/lab/spec"
-	"github.com/p4lb/p4lb/internal/network/fabric"
-	"github.com/p4lb/p4lb/internal/sim"
 )
 
 // TestPlanOfShards: a plan counts the runs in the store, and estimates the other runs together, the
@@ -107,9 +105,9 @@ func TestUnmeasuredChecks(t *testing.T) {
 }
 
 // TestDirectChanges: direct deployment gives the results of P4Runtime if a fault changes entries,
-// groups and clone sessions.
+// groups, clone sessions and the filters of Tofino.
 func TestDirectChanges(t *testing.T) {
-	for _, name := range []string{"hula", "letflow", "drill+rlb", "conga"} {
+	for _, name := range []string{"hula", "letflow", "drill+rlb", "conga", "conga@tna"} {
 		text := `topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 1, rate: 1G, host-rate: 1G, delay: 5us, host-delay: 5us, queue: 64}}
 schemes: [` + name + `]
 traffic: [{workload: webserver}]
@@ -141,27 +139,6 @@ func TestReportedMetrics(t *testing.T) {
 	r := run(t, &Runner{Begin: begin}, load(t, steadyFlow)).Results[0]
 	if r.Metrics["mine"] != 5 || r.Metrics["other"] != 6 || r.Metrics["unfinished"] != 0 {
 		t.Errorf("%v", r.Metrics)
-	}
-}
-
-// TestAlertsOfServices: a service without flows, without packets at a server, with unchanged
-// addresses or with packets at another server is named, and flows get the server that they reached.
-func TestAlertsOfServices(t *testing.T) {
-	topo := &fabric.Topology{Hosts: []fabric.Host{{Name: "h1"}, {Name: "h2"}}, Services: []fabric.Service{{Name: "web", Servers: []string{"h2"}}}}
-	to := func(service int) *outcome { return &outcome{Flow: spec.Flow{Service: service, Dst: -1}} }
-	for _, c := range []struct {
-		flows []*outcome
-		sims  []*sim.Flow
-		want  string
-	}{
-		{[]*outcome{to(0)}, []*sim.Flow{{}}, "service web: no flow goes to it"},
-		{[]*outcome{to(1)}, []*sim.Flow{nil}, "service web: no packet to "},
-		{[]*outcome{to(1)}, []*sim.Flow{{}}, "service web: no packet to "},
-	} {
-		got := serversOf(topo, c.flows, c.sims)
-		if len(got) != 1 || !strings.HasPrefix(got[0], c.want) || c.flows[0].Dst != -1 {
-			t.Errorf("%q, want %s", got, c.want)
-		}
 	}
 }
 
@@ -221,12 +198,5 @@ func TestControllersNeedPrograms(t *testing.T) {
 	_, err := (&Runner{Serve: &Serve{Address: "127.0.0.1:0", Wait: 1, Every: time.Millisecond, Log: func(string) {}}}).Run(t.Context(), x)
 	if err == nil || !strings.HasSuffix(err.Error(), "ecmp: a controller drives programs: want engine p4, not native") {
 		t.Errorf("%v", err)
-	}
-	for _, r := range []*Runner{{Resume: true, Dir: t.TempDir()}, {Store: openStore(t, t.TempDir())}} {
-		r.Serve = &Serve{Address: "127.0.0.1:0", Wait: 1, Every: time.Millisecond, Log: func(string) {}}
-		_, err := r.Run(t.Context(), load(t, strings.Replace(tiny, "[qall-poly3, ecmp, drill]", "[ecmp]", 1)))
-		if err == nil || !strings.Contains(err.Error(), "cannot be repeated: want neither a store nor resume") {
-			t.Errorf("%v", err)
-		}
 	}
 }

@@ -344,28 +344,6 @@ func TestNumberedNames(t *testing.T) {
 	}
 }
 
-// TestDirectFilters: direct deployment of a program with filters of Tofino gives the results of
-// P4Runtime, also when the plan changes.
-func TestDirectFilters(t *testing.T) {
-	text := `topology: {leaf-spine: {leaves: 2, spines: 2, hosts: 1, rate: 1G, host-rate: 1G, delay: 5us, host-delay: 5us, queue: 64}}
-schemes: [conga@tna]
-traffic: [{workload: webserver}]
-loads: [0.6]
-seeds: 1
-duration: 3ms
-faults:
-  - {at: 1ms, until: 2ms, link: l1-s1, down: true}
-`
-	var list []string
-	for _, by := range []deployer{nil, deployOverP4Runtime} {
-		c := run(t, &Runner{deploy: by}, loadOnce(t, text))
-		list = append(list, written(t, c.Rows[0].Runs[0]))
-	}
-	if list[0] != list[1] {
-		t.Errorf("directly\n%s\nover P4Runtime\n%s", list[0], list[1])
-	}
-}
-
 // TestActivePorts: the table of links has a row for each port with traffic in an interval, and none
 // for idle ports.
 func TestActivePorts(t *testing.T) {

@@ -304,14 +304,9 @@ func TestEntryRegisters(t *testing.T) {
 // early detection decides by the last value alone.
 func TestEntryFilters(t *testing.T) {
 	r := newProgramRig(t, entries, gate.Limits{})
-	set := func(d *wire.TableData, table, name string, v float32) {
-		d.Fields = append(d.Fields, r.table(table).field(name).float(v))
-	}
 	lpf := func(shift int) *wire.TableData {
 		d := r.data("In.smoothed", "smooth", "port", 2, "$LPF_SPEC_TYPE", "SAMPLE", "$LPF_SPEC_OUT_SCALE_DOWN_FACTOR", shift)
-		set(d, "In.smoothed", "$LPF_SPEC_GAIN_TIME_CONSTANT_NS", 1)
-		set(d, "In.smoothed", "$LPF_SPEC_DECAY_TIME_CONSTANT_NS", 1)
-		return d
+		return r.floats("In.smoothed", d, 1, "$LPF_SPEC_GAIN_TIME_CONSTANT_NS", "$LPF_SPEC_DECAY_TIME_CONSTANT_NS")
 	}
 	smooth := func(what string, entry, in, want uint64) {
 		t.Helper()
@@ -336,9 +331,7 @@ func TestEntryFilters(t *testing.T) {
 
 	wred := func(least, most int) *wire.TableData {
 		d := r.data("In.detected", "detect", "port", 2, "$WRED_SPEC_MIN_THRESH_CELLS", least, "$WRED_SPEC_MAX_THRESH_CELLS", most)
-		set(d, "In.detected", "$WRED_SPEC_TIME_CONSTANT_NS", 1)
-		set(d, "In.detected", "$WRED_SPEC_MAX_PROBABILITY", 1)
-		return d
+		return r.floats("In.detected", d, 1, "$WRED_SPEC_TIME_CONSTANT_NS", "$WRED_SPEC_MAX_PROBABILITY")
 	}
 	drops := func(what string, entry, in, want uint64) {
 		t.Helper()
@@ -367,17 +360,13 @@ func TestEntryFilters(t *testing.T) {
 // data plane too.
 func TestEntryStateUndone(t *testing.T) {
 	r := newProgramRig(t, entries, gate.Limits{})
-	float := func(d *wire.TableData, table, name string, v float32) *wire.TableData {
-		d.Fields = append(d.Fields, r.table(table).field(name).float(v))
-		return d
-	}
 	wred := func(most int) *wire.TableData {
 		d := r.data("In.detected", "", "$WRED_SPEC_MIN_THRESH_CELLS", most-1, "$WRED_SPEC_MAX_THRESH_CELLS", most)
-		return float(float(d, "In.detected", "$WRED_SPEC_TIME_CONSTANT_NS", 1), "In.detected", "$WRED_SPEC_MAX_PROBABILITY", 1)
+		return r.floats("In.detected", d, 1, "$WRED_SPEC_TIME_CONSTANT_NS", "$WRED_SPEC_MAX_PROBABILITY")
 	}
 	lpf := func(shift int) *wire.TableData {
 		d := r.data("In.smoothed", "", "$LPF_SPEC_TYPE", "SAMPLE", "$LPF_SPEC_OUT_SCALE_DOWN_FACTOR", shift)
-		return float(float(d, "In.smoothed", "$LPF_SPEC_GAIN_TIME_CONSTANT_NS", 1), "In.smoothed", "$LPF_SPEC_DECAY_TIME_CONSTANT_NS", 1)
+		return r.floats("In.smoothed", d, 1, "$LPF_SPEC_GAIN_TIME_CONSTANT_NS", "$LPF_SPEC_DECAY_TIME_CONSTANT_NS")
 	}
 	meter := func(cir int) *wire.TableData {
 		return r.data("In.metered", "", "$METER_SPEC_CIR_KBPS", cir, "$METER_SPEC_PIR_KBPS", cir, "$METER_SPEC_CBS_KBITS", cir, "$METER_SPEC_PBS_KBITS", cir)

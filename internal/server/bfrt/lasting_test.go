@@ -16,10 +16,10 @@ import (
 	"github.com/p4lb/p4lb/internal/server/gate"
 )
 
-// undone sends a batch whose last update fails, with rollback.
+// undone sends a batch whose last update fails, with rollback: there is no table 0.
 func (r *rig) undone(list ...*wire.Update) {
 	r.t.Helper()
-	list = append(list, update(del, r.entry("In.dmac", r.key("In.dmac", 999), nil)))
+	list = append(list, update(del, &wire.TableEntry{}))
 	_, err := r.c.Write(r.t.Context(), &wire.WriteRequest{Target: everywhere, ClientId: r.client, Atomicity: wire.WriteRequest_ROLLBACK_ON_ERROR, Updates: list})
 	if n := len(details(r.t, err)); n != len(list) {
 		r.t.Errorf("%d outcomes, want %d", n, len(list))

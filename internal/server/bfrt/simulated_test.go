@@ -19,8 +19,8 @@ import (
 	"github.com/p4lb/p4lb/internal/server/p4rt"
 )
 
-// A virtualTime is a simulator whose clock a test moves. It records what the server asks
-// and reports.
+// A virtualTime is a simulator with a clock for tests to move. It records the calls and
+// reports of the server.
 type virtualTime struct {
 	mu       sync.Mutex
 	now      time.Duration
